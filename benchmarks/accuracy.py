@@ -34,14 +34,14 @@ from numpy.typing import NDArray
 
 import headcount as hc
 from benchmarks.shapes import SHAPES, made_up
-from headcount.answers.words import per_cent
-from headcount.bounding import Counting
-from headcount.budget import Grant
-from headcount.engines.local import LocalEngine
+from headcount.accounting.budget import Grant
+from headcount.bounds import Counting
+from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
-from headcount.families import build
-from headcount.lab.comparing.metrics import kl_divergence, mean_absolute_error, mean_squared_error
+from headcount.lab.compare.metrics import kl_divergence, mean_absolute_error, mean_squared_error
+from headcount.methods.registry import build
 from headcount.noise import SeededNoise
+from headcount.releases.formatting import per_cent
 
 Floats = NDArray[np.float64]
 Found = dict[str, dict[str, float]]

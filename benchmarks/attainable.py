@@ -24,18 +24,18 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.accuracy import SEVEN, Found, Truth, described, geometric_mean, settings
-from headcount.adapting import chosen_limit, draft_of, histogram, noised, people_of
-from headcount.answers.blocks import blocks
-from headcount.answers.two_groups import Draft
-from headcount.arrays import Floats
-from headcount.bounding import FIXED_POINT, Counting, Scale
-from headcount.budget import Grant
-from headcount.counts.adaptive import Adaptive
-from headcount.counts.tables import LEVEL
-from headcount.engines.local import LocalEngine
-from headcount.lab.comparing.metrics import mean_absolute_error
+from headcount._internal.arrays import Floats
+from headcount.accounting.budget import Grant
+from headcount.adaptive.blocks import blocks
+from headcount.adaptive.heavy_user_counts import chosen_limit, draft_of, histogram, noised, people_of
+from headcount.adaptive.light_heavy import Draft
+from headcount.bounds import FIXED_POINT, Counting, Scale
+from headcount.engines.local.engine import LocalEngine
+from headcount.lab.compare.metrics import mean_absolute_error
+from headcount.methods.counts.adaptive import Adaptive
+from headcount.methods.counts.tables import LEVEL
 from headcount.noise import SeededNoise
-from headcount.stages import share_out
+from headcount.noise.stages import share_out
 
 LEVELS = np.linspace(0.2, 0.99, 80)
 _CELL = 0.1  # scales of noise: true counts that differ by less are one

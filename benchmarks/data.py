@@ -67,7 +67,7 @@ def _make(kind: str, size: str) -> None:
 
 
 def _generate(target: Path, size: str) -> None:
-    from headcount.lab.made_up.logs import netflix_shaped
+    from headcount.lab.synthetic.logs import netflix_shaped
 
     netflix_shaped(
         target, users=users_of(size), items=ITEMS, records=SIZES[size], largest=NETFLIX_LARGEST, seed=2006

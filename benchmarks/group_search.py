@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.counts.grouping import size_errors
-from headcount.engines.draws import GOLDEN, mix
+from headcount.bounds.draws import GOLDEN, mix
+from headcount.methods.counts.smoothing.grouping import size_errors
 
 SHAPES = {"netflix": (480_189, 17_770, 17_000), "document": (8_200_000, 141_043, 436),
           "checkin": (196_591, 5_977_758, 2_175)}  # users, columns, limit  # fmt: skip

@@ -19,10 +19,11 @@ from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
-from headcount.ledger import Charge, Ledger, Reservation, queries
-from headcount.ledger.book import Asked, Book
-from headcount.ledger.journal import Entry, digest_of, sign
-from headcount.ledger.keys import read_key
+from headcount.ledger import Charge, Ledger, Reservation
+from headcount.ledger.balances import Asked, Book
+from headcount.ledger.journal.entries import Entry, digest_of, sign
+from headcount.ledger.journal.keys import read_key
+from headcount.ledger.stores import queries
 
 CHARGE = Charge(Decimal("0.0001"))
 

@@ -53,8 +53,8 @@ def watched(watch: Watch) -> None:
     """Let reading and counting tell what they held."""
     import pyarrow as pa
 
-    from headcount.engines.holding import HeldLog
-    from headcount.engines.passes import Passes
+    from headcount.engines.local.record_store import HeldLog
+    from headcount.engines.local.runner import Passes
 
     read, each = HeldLog._read, Passes.each
 

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.contest import ROOT, Rival, bare_environment, environment
-from headcount.lab.comparing.splits import Split, share_of_each
+from headcount.lab.compare.splits import Split, share_of_each
 from headcount.lab.datasets.by_name import load
-from headcount.lab.papers.pncf import WITHIN, ratings_in, with_ratings
-from headcount.lab.recommending.candidates import SIDES
-from headcount.lab.recommending.plain import Neighbourhood, predict
-from headcount.lab.recommending.similarity import METRICS
+from headcount.lab.recommender.candidates import SIDES
+from headcount.lab.recommender.neighbourhood import Neighbourhood, predict
+from headcount.lab.recommender.similarity import METRICS
+from headcount.lab.replicate.pncf import WITHIN, ratings_in, with_ratings
 
 SURPRISE = Rival("surprise", "surprise_knn", "surprise.txt")
 K, SEED, TOLERANCE = 40, 0, 0.02

@@ -116,9 +116,9 @@ def bulk_noise() -> Callable[[Any], Any]:
     """Our bulk sampler: integers in, the same with discrete Laplace noise of scale ``SCALE`` out."""
     from fractions import Fraction
 
+    from headcount.accounting.noise_distributions import DiscreteLaplace
     from headcount.noise import laplace
-    from headcount.noise.source import OperatingSystemNoise
-    from headcount.noise_law import DiscreteLaplace
+    from headcount.noise.randomness import OperatingSystemNoise
 
     law, source = DiscreteLaplace(Fraction(SCALE)), OperatingSystemNoise()
     return lambda values: values + laplace.draw(law, values.size, source)

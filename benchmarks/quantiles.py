@@ -30,12 +30,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 import headcount as hc
-from headcount.bounding import FixedRange
-from headcount.budget import Grant
-from headcount.counts.asked import WHOLE, read_quantiles
-from headcount.counts.quantiles import Points
-from headcount.counts.totals import Totals
-from headcount.engines.local import LocalEngine
+from headcount.accounting.budget import Grant
+from headcount.bounds import FixedRange
+from headcount.engines.local.engine import LocalEngine
+from headcount.methods.totals.quantile_targets import WHOLE, read_quantiles
+from headcount.methods.totals.quantiles import Points
+from headcount.methods.totals.totals import Totals
 from headcount.noise import SeededNoise
 
 dp.enable_features("contrib")

@@ -19,17 +19,17 @@ from benchmarks.data import SIZES, WORK
 from benchmarks.measure import run
 
 IMPORTED = {
-    "the command line, pydantic": "headcount.cli.release",
+    "the command line, pydantic": "headcount.cli.commands.release",
     "NumPy": "numpy",
     "PyArrow": "pyarrow.dataset",
-    "Headcount": "headcount.curator",
+    "Headcount": "headcount.run.curator",
     "OpenDP": "opendp.measurements",
 }
 STEPS = {
-    "catalogue, first kernel": ("headcount.engines.holding", "HeldLog", "__init__"),
-    "the log, read and held": ("headcount.engines.holding", "HeldLog", "fill"),
-    "counts": ("headcount.engines.passes", "Passes", "each"),
-    "noise, tables, the release on disk": ("headcount.releases", "Release", "save"),
+    "catalogue, first kernel": ("headcount.engines.local.record_store", "HeldLog", "__init__"),
+    "the log, read and held": ("headcount.engines.local.record_store", "HeldLog", "fill"),
+    "counts": ("headcount.engines.local.runner", "Passes", "each"),
+    "noise, tables, the release on disk": ("headcount.releases.release", "Release", "save"),
 }
 
 
@@ -59,7 +59,7 @@ def told_after(owner: Any, name: str, what: str) -> None:
 
 def told() -> None:
     """Be the process that is looked at."""
-    from headcount.cli.starting import start
+    from headcount.cli.startup import start
 
     print(f"{'':36}{'own':>8}{'files':>8}{'peak':>8}", file=sys.stderr)
     tell("Python")

@@ -20,7 +20,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from headcount.gdp import mu_for
+from headcount.accounting.gdp import mu_for
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -1,9 +1,9 @@
 """How many items are selected: ``HEADCOUNT_DATA=… python -m benchmarks.selection [--runs N] [--logs A,B]``.
 
-Ours, through :class:`headcount.selection.Selection` as users get it, against published mechanisms at the limit
-that is best in hindsight on that log (:mod:`benchmarks.selecting`), all with the whole of ε and δ, side by
-side. Seeded noise makes the figures reproducible. The logs must be public: nothing here is private. The table
-of docs/unknown-catalogues.md comes from it.
+Ours, through :class:`headcount.methods.partition_selection.plan.Selection` as users get it, against published
+mechanisms at the limit that is best in hindsight on that log (:mod:`benchmarks.selecting`), all with the whole of
+ε and δ, side by side. Seeded noise makes the figures reproducible. The logs must be public: nothing here is
+private. The table of docs/unknown-catalogues.md comes from it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 
 import headcount as hc
 from benchmarks.selecting import RIVALS, Baskets, laplace
-from headcount.budget import Grant
-from headcount.engines.local import LocalEngine
+from headcount.accounting.budget import Grant
+from headcount.engines.local.engine import LocalEngine
+from headcount.methods.partition_selection.plan import Selection
 from headcount.noise import SeededNoise
-from headcount.selection import Selection
 
 SEEN = (
     "movielens-1m", "gowalla-10core", "fimi-retail", "kosarak-prefix", "git-homebrew-core", "movielens-100k",

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import headcount as hc
-from headcount.bounding import HUNDREDTHS, Activity, Records, Rows, capped_total_scores, scaled_scores
-from headcount.engines.local import LocalEngine
+from headcount.bounds import HUNDREDTHS, Activity, Records, Rows, capped_total_scores, scaled_scores
+from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 
 EPSILON = Fraction(9, 10)  # what the counts get of ε = 1

@@ -22,10 +22,11 @@ from benchmarks.passes import cpu_seconds, make_logs
 def watched(spent: dict[str, float]) -> None:
     """Let each step add its CPU seconds to its name."""
     import headcount
-    from headcount.engines import counting, holding
-    from headcount.events.encoding import EncodedLog
-    from headcount.noise.kernels import sampling
-    from headcount.noise.source import OperatingSystemNoise
+    from headcount.engines.local import record_store
+    from headcount.engines.local.measures import counts
+    from headcount.events.encode.passes import EncodedLog
+    from headcount.noise.randomness import OperatingSystemNoise
+    from headcount.noise.samplers.kernels import discrete
 
     lock = threading.Lock()
 
@@ -46,11 +47,11 @@ def watched(spent: dict[str, float]) -> None:
     watch(headcount, "read_events", "catalogue and columns")
     watch(EncodedLog, "_coded", "codes of people")
     watch(EncodedLog, "_within", "cells of items and contexts", "codes of people")
-    watch(holding, "deal", "dealing to blocks")
+    watch(record_store, "deal", "dealing to blocks")
     for kernel in ("keep", "weigh", "share"):
-        watch(counting, kernel, "grouping, choosing, counting")
+        watch(counts, kernel, "grouping, choosing, counting")
     watch(OperatingSystemNoise, "words", "random words of the system")
-    watch(sampling, "draw", "noise from these words")
+    watch(discrete, "draw", "noise from these words")
 
 
 def turn(floor: Callable[[], object], ours: Callable[[], object], spent: dict[str, float]) -> dict[str, float]:

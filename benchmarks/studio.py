@@ -30,7 +30,7 @@ import numpy as np
 from headcount.studio.access import Role
 from headcount.studio.settings import Limits, Settings
 from headcount.studio.store import sessions
-from headcount.studio.store.people import Person
+from headcount.studio.store.users import Person
 from headcount.studio.studio import Studio
 
 BUDGET, OWN, EACH = Decimal(4), Decimal("0.2"), Decimal("0.05")

@@ -29,10 +29,10 @@ import numpy as np
 import pyarrow as pa
 import uvicorn
 
-from headcount.folders import folder_digest
-from headcount.guarantee import Guarantee
-from headcount.noise_law import DiscreteLaplace
-from headcount.releases import Release
+from headcount.accounting.guarantee import Guarantee
+from headcount.accounting.noise_distributions import DiscreteLaplace
+from headcount.releases.folder_files import folder_digest
+from headcount.releases.release import Release
 from headcount.studio.access import Role
 from headcount.studio.app import app_of
 from headcount.studio.settings import Settings

@@ -33,11 +33,11 @@ import pyarrow.parquet as pq
 import headcount as hc
 from benchmarks.contest import Rival, environment, rival_environment
 from benchmarks.measure import run
-from headcount.arrays import Floats, Integers
-from headcount.bounding import Cells, Marginals, Places
-from headcount.engines.local import LocalEngine
+from headcount._internal.arrays import Floats, Integers
+from headcount.accounting.zcdp import rho_for
+from headcount.bounds import Cells, Marginals, Places
+from headcount.engines.local.engine import LocalEngine
 from headcount.events.grid import Grid, NumberBins
-from headcount.zcdp import rho_for
 
 AIM = Rival("aim", "aim", "aim.txt")
 EPSILON, DELTA = "1", "1e-9"

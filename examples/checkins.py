@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import headcount as hc
-from headcount.lab.made_up.logs import checkins
+from headcount.lab.synthetic.logs import checkins
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ log is read. The films and the people are made up.
 import tempfile
 
 import headcount as hc
-from headcount.lab.made_up.logs import ratings
+from headcount.lab.synthetic.logs import ratings
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from urllib.error import HTTPError
 from uuid import uuid4
 
 import headcount as hc
-from headcount.lab.made_up.logs import checkins
+from headcount.lab.synthetic.logs import checkins
 
 BUDGET, PRICE, QUESTIONS = "1", "0.1", 30
 STATUS = {1: 403, 2: 400, 3: 503}  # refused; the caller can mend it; our surroundings failed

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-pytest.register_assert_rewrite("tests.contracts.engine_checks", "tests.contracts.method_checks")
+pytest.register_assert_rewrite("tests.contracts.support.engine_checks", "tests.contracts.support.method_checks")
 
 _CHECKS_OFF = (HealthCheck.too_slow, HealthCheck.data_too_large)
 

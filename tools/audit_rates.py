@@ -21,8 +21,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headcount.lab.audits.auditing import expected_runs
-from headcount.lab.audits.targets import NAMES, pairs_for, runs_for, target
+from headcount.lab.audit.audit import expected_runs
+from headcount.lab.audit.targets import NAMES, pairs_for, runs_for, target
 from headcount.lab.processes import workers
 from headcount.noise import SeededNoise
 

@@ -24,14 +24,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 import headcount as hc
-from headcount.answers.words import per_cent
-from headcount.arrays import Flags, Integers
-from headcount.budget import Grant
-from headcount.counts.adaptive import Adaptive
-from headcount.engines.local import LocalEngine
+from headcount._internal.arrays import Flags, Integers
+from headcount.accounting.budget import Grant
+from headcount.engines.local.engine import LocalEngine
+from headcount.methods.counts.adaptive import Adaptive
+from headcount.methods.rankings.top_k import EVERYTHING, DirectTopK
 from headcount.noise import SeededNoise
-from headcount.rankings.top_k import EVERYTHING, DirectTopK
-from headcount.releases import Release
+from headcount.releases.formatting import per_cent
+from headcount.releases.release import Release
 
 K = 20
 EPSILONS = ("0.1", "0.5", "1", "2")

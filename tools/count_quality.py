@@ -22,10 +22,10 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import headcount as hc
-from headcount.counts import FAMILY
-from headcount.family import needed_by
-from headcount.lab.comparing.metrics import mean_absolute_error
-from headcount.lab.made_up.logs import checkins, ratings
+from headcount.lab.compare.metrics import mean_absolute_error
+from headcount.lab.synthetic.logs import checkins, ratings
+from headcount.methods.counts import FAMILY
+from headcount.methods.family import needed_by
 
 LIMITS = (10, 30, 100)
 REAL = ("movielens-1m", "kosarak-prefix", "fimi-retail")

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from headcount import prebuilt
-from headcount.compiling import Kernel
+from headcount._internal import compiled_library
+from headcount._internal.compiled import Kernel
 
 LIST = Path(__file__).resolve().parents[1] / "src" / "headcount" / "kernels.txt"
 HEAD = "# What a build compiles: kernels, and the types they are called with. tools/kernel_list.py writes it.\n"
@@ -84,7 +84,7 @@ def noted(folder: Path) -> list[str]:
     plain = Kernel.__call__
 
     def call(kernel: Kernel, *given: Any) -> Any:
-        types, _ = prebuilt.taken_apart(given)
+        types, _ = compiled_library.taken_apart(given)
         if "other" not in types and inspect.get_annotations(kernel.py_func)["return"] in RETURNED:
             seen.add(f"{kernel.__module__}.{kernel.py_func.__name__}({types})")
         return plain(kernel, *given)
@@ -101,7 +101,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Write the list of kernels that a build compiles.")
     parser.add_argument("--check", action="store_true", help="tell what is not on the list, and fail")
     given = parser.parse_args()
-    os.environ[prebuilt.WITHOUT] = "1"
+    os.environ[compiled_library.WITHOUT] = "1"
     with tempfile.TemporaryDirectory() as made:
         found = noted(Path(made))
     if not given.check:

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 import headcount as hc
-from headcount.budget import Grant, Price
-from headcount.families import FAMILIES, summary
-from headcount.family import example_of, fields_of
-from headcount.lab.comparing.planning import MODELS
-from headcount.method import Method, section
+from headcount.accounting.budget import Grant, Price
+from headcount.lab.plan.predicted_errors import MODELS
+from headcount.methods.family import example_of, fields_of
+from headcount.methods.method import Method, section
+from headcount.methods.registry import FAMILIES, summary
 from headcount.noise import SeededNoise
 
 ROOT = Path(__file__).parents[1]

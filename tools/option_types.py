@@ -1,7 +1,7 @@
 """Write the types of methods' own options from the methods: ``python tools/option_types.py [--check]``.
 
-They make ``src/headcount/option_types.py``, by which type checkers and editors know the keywords that functions
-hand on to a method.
+They make ``src/headcount/api/option_types.py``, by which type checkers and editors know the keywords that
+functions hand on to a method.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import types
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from headcount.families import FAMILIES
-from headcount.family import Family, fields_of
+from headcount.methods.family import Family, fields_of
+from headcount.methods.registry import FAMILIES
 
-TARGET = Path(__file__).parents[1] / "src" / "headcount" / "option_types.py"
+TARGET = Path(__file__).parents[1] / "src" / "headcount" / "api/option_types.py"
 _HEAD = '''"""The options of methods, as keywords: ``tools/option_types.py`` writes them from the methods."""
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from headcount.lab.papers.claims import ALL, Claim, Claims, read_claims
-from headcount.lab.papers.verdicts import WORDS
+from headcount.lab.replicate.claims.claims import ALL, Claim, Claims, read_claims
+from headcount.lab.replicate.claims.verdicts import WORDS
 
 ROOT = Path(__file__).parents[1]
 DECLARED = ROOT / "docs" / "papers.toml"

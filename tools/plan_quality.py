@@ -21,17 +21,17 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import headcount as hc
-from headcount.answers.planning import TableShape, activity_of
-from headcount.budget import Grant
-from headcount.engines.local import LocalEngine
-from headcount.families import build
-from headcount.lab.comparing.comparison import Comparison, compare
-from headcount.lab.comparing.outlook import Expected, outlook
-from headcount.lab.comparing.planning import Figures, predictions, released_figures
-from headcount.lab.comparing.rankings import RankingComparison
-from headcount.lab.comparing.trials import Truth
+from headcount.accounting.budget import Grant
+from headcount.engines.local.engine import LocalEngine
+from headcount.lab.compare.comparison import Comparison, compare
+from headcount.lab.compare.rankings import RankingComparison
+from headcount.lab.compare.trials import Truth
+from headcount.lab.plan.predicted_errors import Figures, predictions, released_figures
+from headcount.lab.plan.top_k_forecast import Expected, outlook
+from headcount.methods.prediction.errors import TableShape, activity_of
+from headcount.methods.registry import build
 from headcount.noise import SeededNoise
-from headcount.reports.tidy import means
+from headcount.reports.charts.tidy_table import means
 
 LIMITS = (1, 3, 10, 30, 100)
 METHODS = ("adaptive", "sra", "hpa", "gs-r", "dpsense")

@@ -1,4 +1,4 @@
-"""Audit the planted bugs of ``headcount.lab.audits.planted``, and print what found each of them, and how soon.
+"""Audit the planted bugs of ``headcount.lab.audit.mutants``, and print what found each of them, and how soon.
 
     python tools/planted.py [--runs 300] [--only WORD]
 
@@ -11,8 +11,8 @@ from __future__ import annotations
 import argparse
 import statistics
 
-from headcount.lab.audits.planted import PLANTED
-from headcount.lab.audits.planting import RUNS, Search, hunt
+from headcount.lab.audit.mutant_audit import RUNS, Search, hunt
+from headcount.lab.audit.mutants import PLANTED
 
 
 def cell(search: Search) -> str:

@@ -242,7 +242,7 @@ def build() -> None:
         returns = next(part.returns[each.symbol] for part in parts if each.symbol in part.returns)
         kernels.setdefault(each.kernel, {})[each.types] = {"symbol": each.symbol, "returns": returns}
     enter_packages()
-    prebuilt = importlib.import_module("headcount.prebuilt")
+    prebuilt = importlib.import_module("headcount._internal.compiled_library")
     sources = prebuilt.digests(sorted({*parts[0].sources, *parts[1].sources}))
     contents = json.dumps({"sources": sources, "kernels": kernels}, indent=1).encode()
     (FOLDER / prebuilt.CONTENTS).write_bytes(contents)
@@ -253,7 +253,7 @@ def build() -> None:
 def has_changed() -> bool:
     """Whether there is no library yet, or none of this source and list."""
     enter_packages()
-    prebuilt = importlib.import_module("headcount.prebuilt")
+    prebuilt = importlib.import_module("headcount._internal.compiled_library")
     description = prebuilt.described()
     try:
         if description is None or description["sources"] != prebuilt.digests(description["sources"]):

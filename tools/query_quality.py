@@ -21,19 +21,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headcount.bounding import Bound, LinearQueries
-from headcount.budget import Grant
-from headcount.engines.local import LocalEngine
+from headcount.accounting.budget import Grant
+from headcount.bounds import Bound, LinearQueries
+from headcount.engines.local.engine import LocalEngine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
-from headcount.events.people import read_people
+from headcount.events.user_table import read_people
+from headcount.methods.queries.auto import Automatic
+from headcount.methods.queries.histogram import Histogram
+from headcount.methods.queries.mwem import MultiplicativeWeights
+from headcount.methods.queries.private_multiplicative_weights import PrivateWeights
+from headcount.methods.queries.query_method import Asked
+from headcount.methods.queries.residuals import Residuals
 from headcount.noise import SeededNoise
-from headcount.queries.asked import Asked
-from headcount.queries.choosing import Automatic
-from headcount.queries.histogram import Histogram
-from headcount.queries.mwem import MultiplicativeWeights
-from headcount.queries.private_weights import PrivateWeights
-from headcount.queries.residuals import Residuals
 
 METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     "histogram": (Histogram, {}),

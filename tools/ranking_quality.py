@@ -24,15 +24,15 @@ from unittest import mock
 import pyarrow.parquet as pq
 
 import headcount as hc
-from headcount.answers.words import per_cent
-from headcount.budget import Grant
-from headcount.counts.adaptive import Adaptive
-from headcount.engines.local import LocalEngine
-from headcount.lab.comparing.reuse import ReusingEngine
-from headcount.lab.made_up.logs import checkins, ratings
+from headcount.accounting.budget import Grant
+from headcount.engines.local.engine import LocalEngine
+from headcount.lab.compare.caching_engine import ReusingEngine
+from headcount.lab.synthetic.logs import checkins, ratings
+from headcount.methods.counts.adaptive import Adaptive
+from headcount.methods.rankings import top_k
+from headcount.methods.rankings.top_k import DirectTopK
 from headcount.noise import SeededNoise
-from headcount.rankings import top_k
-from headcount.rankings.top_k import DirectTopK
+from headcount.releases.formatting import per_cent
 
 PUBLISHED = {"scores": "0.1", "items": "0.45", "edges": "0.45"}
 DEFAULT = {"scores": "0.3", "items": "0.35", "edges": "0.35"}

@@ -29,16 +29,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from headcount.answers.words import per_cent
-from headcount.bounding import FIXED_POINT, UNDRAWN, Pairs, Sample
-from headcount.budget import Grant
-from headcount.engines.local import LocalEngine
+from headcount.accounting.budget import Grant
+from headcount.bounds import FIXED_POINT, UNDRAWN, Pairs, Sample
+from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog, read_events
-from headcount.neighbours.model import NeighbourModel
-from headcount.neighbours.private import PrivateNeighbours
-from headcount.neighbours.related import CoCountRelease
+from headcount.methods.recommender.co_occurrence import CoCountRelease
+from headcount.methods.recommender.rating_model import PrivateNeighbours
+from headcount.methods.recommender.recommender import NeighbourModel
 from headcount.noise import SeededNoise
+from headcount.releases.formatting import per_cent
 
 Codes = NDArray[np.int64]
 Numbers = NDArray[np.float64]

@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from headcount.bounding import UNDRAWN, TagWeights
-from headcount.budget import Grant
-from headcount.events.tagged import TagLog
-from headcount.events.tagging import Tagging
-from headcount.lab.comparing.tagging import (
+from headcount.accounting.budget import Grant
+from headcount.bounds import UNDRAWN, TagWeights
+from headcount.events.tag_assignments import Tagging
+from headcount.events.tag_log import TagLog
+from headcount.lab.compare.tags import (
     Assignments,
     by_folkrank,
     by_model,
@@ -28,8 +28,8 @@ from headcount.lab.comparing.tagging import (
     leave_one_out,
     recall_and_precision,
 )
+from headcount.methods.tags.model import TagModel
 from headcount.noise import SeededNoise, add
-from headcount.tags.model import TagModel
 
 DELTA = "1e-6"
 EPSILONS = ("0.5", "1", "2", "4", "8", "16")

@@ -28,10 +28,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from headcount.budget import Grant
+from headcount.accounting.budget import Grant
 from headcount.events.log import EventLog, read_events
-from headcount.neighbours.model import NeighbourModel
-from headcount.neighbours.visits import VisitModel
+from headcount.methods.recommender.recommender import NeighbourModel
+from headcount.methods.recommender.visit_model import VisitModel
 from headcount.noise import SeededNoise
 
 Codes = NDArray[np.int64]

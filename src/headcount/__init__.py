@@ -20,59 +20,59 @@ from typing import TYPE_CHECKING, Any
 from headcount.version import __version__
 
 if TYPE_CHECKING:
-    from headcount.api import check, fit_neighbours, pack, query, rank, release, release_tags
-    from headcount.budget import Grant
-    from headcount.client import Client
+    from headcount.accounting.budget import Grant
+    from headcount.accounting.guarantee import Guarantee, Standing
+    from headcount.api.estimators import NeighbourRecommender
+    from headcount.api.functions import check, fit_neighbours, pack, query, rank, release, release_tags
     from headcount.engines.spark.engine import SparkEngine
     from headcount.errors import HeadcountError
-    from headcount.estimators import NeighbourRecommender
     from headcount.events.catalogue import Catalogue
     from headcount.events.contexts import hour, month, weekday
     from headcount.events.log import EventLog, read_events
-    from headcount.events.people import read_people
-    from headcount.events.tagged import read_tags
-    from headcount.guarantee import Guarantee, Standing
+    from headcount.events.tag_log import read_tags
+    from headcount.events.user_table import read_people
+    from headcount.lab.api.audit import audit
+    from headcount.lab.api.compare import compare
+    from headcount.lab.api.plan import plan
     from headcount.ledger import Ledger
-    from headcount.neighbours.model import NeighbourModel
-    from headcount.query_session import QuerySession
-    from headcount.releases import Release, load
-    from headcount.reports.writing import export, report
-    from headcount.workbench.auditing import audit
-    from headcount.workbench.comparing import compare
-    from headcount.workbench.planning import plan
+    from headcount.methods.recommender.recommender import NeighbourModel
+    from headcount.releases.release import Release, load
+    from headcount.reports.write import export, report
+    from headcount.run.query_session import QuerySession
+    from headcount.studio.client import Client
 
 _HOMES = {
     "Catalogue": "events.catalogue",
-    "Client": "client",
+    "Client": "studio.client",
     "EventLog": "events.log",
-    "Grant": "budget",
-    "Guarantee": "guarantee",
+    "Grant": "accounting.budget",
+    "Guarantee": "accounting.guarantee",
     "HeadcountError": "errors",
     "Ledger": "ledger",
-    "NeighbourModel": "neighbours.model",
-    "NeighbourRecommender": "estimators",
-    "QuerySession": "query_session",
-    "Release": "releases",
+    "NeighbourModel": "methods.recommender.recommender",
+    "NeighbourRecommender": "api.estimators",
+    "QuerySession": "run.query_session",
+    "Release": "releases.release",
     "SparkEngine": "engines.spark.engine",
-    "Standing": "guarantee",
-    "audit": "workbench.auditing",
-    "check": "api",
-    "compare": "workbench.comparing",
-    "export": "reports.writing",
-    "fit_neighbours": "api",
+    "Standing": "accounting.guarantee",
+    "audit": "lab.api.audit",
+    "check": "api.functions",
+    "compare": "lab.api.compare",
+    "export": "reports.write",
+    "fit_neighbours": "api.functions",
     "hour": "events.contexts",
-    "load": "releases",
+    "load": "releases.release",
     "month": "events.contexts",
-    "pack": "api",
-    "plan": "workbench.planning",
-    "query": "api",
-    "rank": "api",
+    "pack": "api.functions",
+    "plan": "lab.api.plan",
+    "query": "api.functions",
+    "rank": "api.functions",
     "read_events": "events.log",
-    "read_people": "events.people",
-    "read_tags": "events.tagged",
-    "release": "api",
-    "release_tags": "api",
-    "report": "reports.writing",
+    "read_people": "events.user_table",
+    "read_tags": "events.tag_log",
+    "release": "api.functions",
+    "release_tags": "api.functions",
+    "report": "reports.write",
     "weekday": "events.contexts",
 }
 
@@ -119,7 +119,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'headcount' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"headcount.{_HOMES[name]}"), name)
     if isinstance(value, FunctionType):
-        value = importlib.import_module("headcount.spelling").speaking_python(value)
+        value = importlib.import_module("headcount._internal.spelling").speaking_python(value)
     globals()[name] = value
     return value
 

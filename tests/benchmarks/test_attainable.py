@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import accuracy
 from benchmarks.attainable import absolute_errors, best_of, measured
-from headcount.engines.local import LocalEngine
+from headcount.engines.local.engine import LocalEngine
 
 
 @pytest.fixture(scope="module")

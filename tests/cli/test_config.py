@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import headcount as hc
-from headcount.events.flags import READERS
+from headcount.events.log_parameters import READERS
 from tests.cli.conftest import FLAGS, RELEASE, SPEND, WEEKDAY, Run
 
 

@@ -18,10 +18,10 @@ import psycopg
 import pytest
 
 from headcount.cli.main import program as commands
-from headcount.events.sources import postgres as source
+from headcount.events.sources.databases import postgres as source
 from headcount.ledger import Ledger
-from tests import servers
 from tests.cli.conftest import FLAGS, SPEND, WEEKDAY, Run
+from tests.support import servers
 
 _NUMBERS = itertools.count()
 SECRET = "hunter2-planted"

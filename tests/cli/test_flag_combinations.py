@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from headcount.cli.main import main
-from headcount.families import FAMILIES
-from headcount.family import Family, example_of, needed_by
 from headcount.ledger import Ledger
-from headcount.request import flags_of
-from tests.contracts.charged_commands import charged_paths
+from headcount.methods.family import Family, example_of, needed_by
+from headcount.methods.registry import FAMILIES
+from headcount.methods.request import flags_of
+from tests.contracts.support.charged_commands import charged_paths
 
 Flags = tuple[str, ...]
 
@@ -80,7 +80,14 @@ def _combinations(folder: Path) -> Iterator[Flags]:
     lists = ((("--resources", "a,b,c"), _NONE), (("--vocabulary", "x,y"), ("--select-tags",)))
     for start in _methods(FAMILIES["tags"], ("tags", "release", *tagged)):
         yield from _together(start, *lists, _DELTA)
-    asked = ("--bins", str(folder / "bins.toml"), "--queries", str(folder / "queries.sql"), "--epsilon", "1")
+    asked = (
+        "--bins",
+        str(folder / "bins.toml"),
+        "--queries",
+        str(folder / "queries.sql"),
+        "--epsilon",
+        "1",
+    )
     users = ((_NONE, ("--user", "user")), (_NONE, ("--max-records", "3")), (_NONE, ("--synthetic", "5")))
     groups = (_NONE, ("--groups", "place", "--max-group", "3"))
     for start in _methods(FAMILIES["queries"], ("query", str(events), *asked)):

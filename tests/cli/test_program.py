@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import headcount
-from headcount import releases
 from headcount.cli import main as edge
-from headcount.curator import Curator
 from headcount.errors import RefusedError, SurroundingsError
+from headcount.releases import release
+from headcount.run.curator import Curator
 from tests.cli.conftest import FLAGS, RELEASE, WEEKDAY, Run
 
 Program = Callable[..., "subprocess.Popen[bytes]"]
@@ -200,7 +200,7 @@ def test_an_interrupt_while_writing_leaves_no_half(
     def interrupt(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    home: Any = {"write_table": pq, "write_text": Path, "move_into_place": releases}[where]
+    home: Any = {"write_table": pq, "write_text": Path, "move_into_place": release}[where]
     monkeypatch.setattr(home, where, interrupt)
     assert run(*RELEASE, "--out", "new").code == 130
     assert run(*RELEASE, "--out", "made", "--force").code == 130

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from headcount import bounding
-from headcount.bounding import Bound, Measured_co, Records
+from headcount import bounds
+from headcount.bounds import Bound, Measured_co, Records
 from headcount.engines.engine import Engine
-from headcount.engines.local import MEASURES, LocalEngine
-from headcount.events.formats import OPENERS, known_format
+from headcount.engines.local.engine import MEASURES, LocalEngine
 from headcount.events.log import EventLog
-from tests.contracts import hostile
-from tests.contracts.additivity import Bench, check_sum
-from tests.contracts.measurements import MEASUREMENTS, Measurement, Sums, opened
-from tests.contracts.raw_files import FORMATS, Format, Row, small_batches, written
-from tests.contracts.roles import ROLES, Case, begins_a_row, every_case, fields_of
+from headcount.events.sources.files.formats import OPENERS, known_format
+from tests.contracts.rows import hostile_values
+from tests.contracts.rows.raw_files import FORMATS, Format, Row, small_batches, written
+from tests.contracts.rows.roles import ROLES, Case, begins_a_row, every_case, fields_of
+from tests.contracts.support.additivity import Bench, check_sum
+from tests.contracts.support.measurements import MEASUREMENTS, Measurement, Sums, opened
 from tests.reference import engine as reference
 from tests.reference.engine import ReferenceEngine
 
@@ -132,7 +132,7 @@ def wild_people(seed: int, kind: Format, *, people: int = 8) -> tuple[list[Row],
     groups: tuple[list[Row], list[Row]] = ([], [])
     for number in range(people):
         for _ in range(rng.randint(1, 5)):
-            cells: dict[str, str | hostile.Field] = {name: rng.choice(said) for name, said in plain.items()}
+            cells: dict[str, str | hostile_values.Field] = {name: rng.choice(said) for name, said in plain.items()}
             cells |= {"user": f"{'ab'[number % 2]}{number}", "home": f"h{'ab'[number % 2]}{number // 4}"}
             for column in plain:
                 odd = [each for each in fields_of(kind, _ROLE_OF[column]) if not begins_a_row(kind, each)]
@@ -209,7 +209,7 @@ def test_every_bound_is_measured(tmp_path: Path) -> None:
         case = Case(FORMATS["csv"], ROLES["item"], None)
         assert Bench(tmp_path / str(number), case.format, measurement, engine=Recording()).measure(case.ordinary())
     assert set(MEASURES) - asked == {Records}
-    exported = {each for each in vars(bounding).values() if isinstance(each, type) and issubclass(each, Bound)}
+    exported = {each for each in vars(bounds).values() if isinstance(each, type) and issubclass(each, Bound)}
     assert {each for each in exported if not each.__subclasses__()} == set(MEASURES) == set(reference.MEASURES)
 
 
@@ -223,7 +223,10 @@ def test_every_format_and_every_shape_is_written() -> None:
     tried = {(case.role.name, case.field.name) for case, _ in CHOSEN.values() if case.field}
     assert tried >= {(role.name, each.name) for role in ROLES.values() for each in role.fields}
     assert {case.format.name for case, _ in CHOSEN.values()} == set(FORMATS)
-    assert {case.line[0] for case, _ in CHOSEN.values() if case.line} == {*hostile.CSV_LINES, *hostile.JSON_LINES}
+    assert {case.line[0] for case, _ in CHOSEN.values() if case.line} == {
+        *hostile_values.CSV_LINES,
+        *hostile_values.JSON_LINES,
+    }
 
 
 @pytest.mark.parametrize("kind", [name for name, each in FORMATS.items() if not each.packs])

@@ -11,21 +11,21 @@ from typing import Any
 
 import pytest
 
-from headcount.bounding import Bound
-from tests.contracts import discreet
-from tests.contracts.accounting import CHECKS, accounting_functions
-from tests.contracts.charged_commands import Command
-from tests.contracts.joint_choices import check_choices, check_directions
-from tests.contracts.limits import REACHES, check_limits, limited_bounds
-from tests.contracts.mechanisms import MECHANISMS, check_mechanism, mechanisms_of_noise
-from tests.contracts.mutants import MUTANTS, Mutant, lot_cases, quantile_cases, replayed
+from headcount.bounds import Bound
+from tests.contracts.support import terminal_output
+from tests.contracts.support.accounting import CHECKS, accounting_functions
+from tests.contracts.support.charged_commands import Command
+from tests.contracts.support.contribution_bounds import REACHES, check_limits, limited_bounds
+from tests.contracts.support.joint_choices import check_choices, check_directions
+from tests.contracts.support.mechanisms import MECHANISMS, check_mechanism, mechanisms_of_noise
+from tests.mutants.once_missed import MUTANTS, Mutant, lot_cases, quantile_cases, replayed
 
-COMMANDS = tuple(discreet.commands())
+COMMANDS = tuple(terminal_output.commands())
 
 
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with discreet.opened_ledger(tmp_path_factory.mktemp("ledger")) as url:
+    with terminal_output.opened_ledger(tmp_path_factory.mktemp("ledger")) as url:
         yield url
 
 
@@ -82,13 +82,13 @@ def test_every_bound_with_a_limit_has_a_check() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: "-".join(command.path))
 def test_a_charged_command_shows_no_progress_under_a_ledger(command: Command, tmp_path: Path, ledger: str) -> None:
-    discreet.check_discreet(command, tmp_path, ledger)
+    terminal_output.check_discreet(command, tmp_path, ledger)
 
 
 def test_progress_without_a_ledger_is_visible_to_the_check(tmp_path: Path) -> None:
-    shown = discreet.bars_of(COMMANDS[0], tmp_path, None)
-    assert any(discreet.STEP.search(each) for each in shown), "the check could not fail"
+    shown = terminal_output.bars_of(COMMANDS[0], tmp_path, None)
+    assert any(terminal_output.STEP.search(each) for each in shown), "the check could not fail"
 
 
 def test_an_analyst_sees_no_progress_of_a_job() -> None:
-    discreet.check_studio()
+    terminal_output.check_studio()

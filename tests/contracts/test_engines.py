@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
-from headcount.bounding import (
+from headcount.bounds import (
     Bound,
     Cells,
     Measured_co,
@@ -19,12 +19,12 @@ from headcount.bounding import (
     Variety,
 )
 from headcount.engines.engine import Engine
-from headcount.engines.local import LocalEngine
-from headcount.engines.packing import pack
+from headcount.engines.local.engine import LocalEngine
+from headcount.engines.local.pack import pack
 from headcount.events.log import EventLog, read_events
-from tests import spark
-from tests.contracts import engine_checks
+from tests.contracts.support import engine_checks
 from tests.reference.engine import ReferenceEngine
+from tests.support import spark_session
 
 pytestmark = pytest.mark.long
 
@@ -94,6 +94,6 @@ def test_contract_on_spark(check: Callable[[Engine], None]) -> None:
     settings.register_profile("spark", settings.get_profile(before), max_examples=3, phases=[Phase.generate])
     settings.load_profile("spark")
     try:
-        check(spark.engine())
+        check(spark_session.engine())
     finally:
         settings.load_profile(before)

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headcount.accounting.guarantee import Standing
 from headcount.events.log import EventLog
-from headcount.families import FAMILIES, family_of
-from headcount.family import Reads, example_of
-from headcount.guarantee import Standing
-from headcount.request import request_of
-from tests.contracts import family_checks
-from tests.contracts.family_checks import Case
-from tests.contracts.replay_plain import words_for
-from tests.queries import town
-from tests.tags import worlds
+from headcount.methods.family import Reads, example_of
+from headcount.methods.registry import FAMILIES, family_of
+from headcount.methods.request import request_of
+from tests.contracts.replay.defaults import words_for
+from tests.contracts.support import family_checks
+from tests.contracts.support.family_checks import Case
+from tests.support import tag_logs, town
 
 ITEMS = [f"i{n}" for n in range(70)]
 
@@ -44,7 +43,7 @@ def people(seed: int) -> EventLog:
 
 
 def tagged(seed: int) -> EventLog:
-    return worlds.log_of(worlds.crowd(200, seed))
+    return tag_logs.log_of(tag_logs.crowd(200, seed))
 
 
 LOGS: Mapping[Reads, Callable[[int], EventLog]] = {

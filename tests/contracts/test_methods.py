@@ -11,24 +11,24 @@ from typing import Any
 
 import pytest
 
-from headcount.api import release as release_function
-from headcount.counts import FAMILY
-from headcount.counts.request import ReleaseRequest
-from headcount.curator import Curator
+from headcount.accounting.guarantee import Standing
+from headcount.api.functions import release as release_function
 from headcount.errors import RefusedError, UsageError
 from headcount.events.log import EventLog
-from headcount.families import FAMILIES, build, describe
-from headcount.family import example_of
-from headcount.guarantee import Standing
-from headcount.method import Method
+from headcount.methods.counts import FAMILY
+from headcount.methods.counts.request import ReleaseRequest
+from headcount.methods.family import example_of
+from headcount.methods.method import Method
+from headcount.methods.registry import FAMILIES, build, describe
 from headcount.noise import SeededNoise
-from headcount.releases import Release, load
-from tests.contracts import method_checks
-from tests.contracts.asking import check_engine_is_asked_first
-from tests.contracts.method_checks import Subject, town
-from tests.contracts.special import special_of
-from tests.curating import planned, ran
+from headcount.releases.release import Release, load
+from headcount.run.curator import Curator
+from tests.contracts.support import method_checks
+from tests.contracts.support.method_checks import Subject, town
+from tests.contracts.support.method_facts import special_of
+from tests.contracts.support.recording_engine import check_engine_is_asked_first
 from tests.reference.engine import ReferenceEngine
+from tests.support.curator_runs import planned, ran
 
 
 def _limit(release: Release, table: str, cells: int) -> Fraction:
@@ -52,7 +52,7 @@ VARIANTS: Sequence[tuple[str, Mapping[str, Any]]] = (
         {
             **STEERED,
             "reach_of": _limit,
-            "forced": {**STEERED["forced"], "headcount.counts.adaptive.chosen_limit": lambda *_: 3},
+            "forced": {**STEERED["forced"], "headcount.methods.counts.adaptive.chosen_limit": lambda *_: 3},
         },
     ),
     ("adaptive", {**WEIGHED_USERS, "parameters": {"limit": 3}}),

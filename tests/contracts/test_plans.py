@@ -13,22 +13,21 @@ import numpy as np
 import pytest
 
 import headcount as hc
-from headcount.counts.request import ReleaseRequest
-from headcount.curator import Curator
+from headcount.accounting.guarantee import Standing
 from headcount.errors import HeadcountError, UsageError
 from headcount.events.log import EventLog
-from headcount.families import FAMILIES
-from headcount.family import needed_by
-from headcount.guarantee import Standing
-from headcount.neighbours.request import NeighboursRequest
-from headcount.queries.request import QueryRequest
-from headcount.rankings.request import RankRequest
-from headcount.request import Spending, request_of
-from headcount.tags.request import TagsRequest
+from headcount.methods.counts.request import ReleaseRequest
+from headcount.methods.family import needed_by
+from headcount.methods.queries.request import QueryRequest
+from headcount.methods.rankings.request import RankRequest
+from headcount.methods.recommender.request import NeighboursRequest
+from headcount.methods.registry import FAMILIES
+from headcount.methods.request import Spending, request_of
+from headcount.methods.tags.request import TagsRequest
+from headcount.run.curator import Curator
 from tests.contracts.test_families import case_of
-from tests.queries import town
-from tests.queries.test_session import unreadable
-from tests.tags import worlds
+from tests.run.test_query_session import unreadable
+from tests.support import tag_logs, town
 
 EPSILONS = ("1e-9", "4e-9", "1e-7", "1e-6", "5e-6", "1e-5", "2e-5", "5e-5", "2e-4", "1e-3", "0.1", "1e4", "1e6")
 DELTAS = ("1e-15", "1e-6", "0.5")
@@ -122,8 +121,8 @@ CASES: Mapping[str, Case] = {
         for sampling in ("sra", "hpa")
         for delta in (False, True)
     },
-    "tag-model": (TagsRequest, {}, lambda: worlds.log_of(worlds.crowd(50)), False),
-    "tag-model, with δ": (TagsRequest, {}, lambda: worlds.log_of(worlds.crowd(50)), True),
+    "tag-model": (TagsRequest, {}, lambda: tag_logs.log_of(tag_logs.crowd(50)), False),
+    "tag-model, with δ": (TagsRequest, {}, lambda: tag_logs.log_of(tag_logs.crowd(50)), True),
     "pairs": asked("pairs"),
     "pairs, with δ": (*asked("pairs")[:3], True),
     "auto": asked("auto"),

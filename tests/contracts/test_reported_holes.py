@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import headcount as hc
-from headcount.bounding import Sample
+from headcount.bounds import Sample
 from headcount.cli.main import main
-from headcount.engines.local import LocalEngine
+from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog, read_events
-from tests.contracts.raw_files import small_batches
+from tests.contracts.rows.raw_files import small_batches
 
 SECRET = bytes(range(16))
 ZURICH = {"timezone": "Europe/Zurich"}

@@ -20,15 +20,15 @@ import pytest
 
 import headcount as hc
 from headcount.cli.main import main
-from headcount.query_session import QuerySession
+from headcount.run.query_session import QuerySession
+from headcount.studio.jobs import tasks
+from headcount.studio.jobs.ipc import Gate, Line, Told
 from headcount.studio.settings import Settings
-from headcount.studio.work import tasks
-from headcount.studio.work.telling import Gate, Line, Told
-from tests.contracts.charged_commands import BINS, COMMANDS, DATASET, Command, Naming, charged_paths, run
-from tests.contracts.measurements import ITEMS, Kind, opened
-from tests.contracts.planted import SILENCE, Plant
-from tests.contracts.raw_files import FORMATS, Row, written
-from tests.contracts.roles import ROLES, Case
+from tests.contracts.rows.raw_files import FORMATS, Row, written
+from tests.contracts.rows.roles import ROLES, Case
+from tests.contracts.support.charged_commands import BINS, COMMANDS, DATASET, Command, Naming, charged_paths, run
+from tests.contracts.support.measurements import ITEMS, Kind, opened
+from tests.mutants.planted import SILENCE, Plant
 
 CSV = FORMATS["csv"]
 DROPPED: Mapping[Kind, str] = {

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from headcount.engines.local import LocalEngine
+from headcount.engines.local.engine import LocalEngine
+from headcount.events.encode.text_columns import sound_batch
 from headcount.events.log import EventLog
-from headcount.events.readers import open_source
 from headcount.events.sources import Asked
-from headcount.events.texts import sound_batch
-from tests.contracts.measurements import MEASUREMENTS, opened
-from tests.contracts.raw_databases import WRITERS
-from tests.contracts.raw_files import COLUMNS, FORMATS, Row, table_of, written
+from headcount.events.sources.source import open_source
+from tests.contracts.rows.raw_databases import WRITERS
+from tests.contracts.rows.raw_files import COLUMNS, FORMATS, Row, table_of, written
+from tests.contracts.support.measurements import MEASUREMENTS, opened
 from tests.contracts.test_additivity import wild_people
 
 FILE = FORMATS["parquet text"]

@@ -15,8 +15,11 @@ import pytest
 
 import headcount as hc
 from headcount.cli.main import main
-from headcount.query_session import QuerySession
-from tests.contracts.charged_commands import (
+from headcount.run.query_session import QuerySession
+from tests.contracts.rows.hostile_values import Field
+from tests.contracts.rows.raw_files import FORMATS, Row, written
+from tests.contracts.rows.roles import ROLES, Case, crowd, every_case
+from tests.contracts.support.charged_commands import (
     BINS,
     COMMANDS,
     DATASET,
@@ -28,10 +31,7 @@ from tests.contracts.charged_commands import (
     reads,
     run,
 )  # fmt: skip
-from tests.contracts.hostile import Field
-from tests.contracts.measurements import opened
-from tests.contracts.raw_files import FORMATS, Row, written
-from tests.contracts.roles import ROLES, Case, crowd, every_case
+from tests.contracts.support.measurements import opened
 
 MAIN = ("csv", "jsonl", "parquet text")
 SHARE = 17

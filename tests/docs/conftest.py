@@ -9,7 +9,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from headcount.lab.made_up.logs import checkins, ratings
+from headcount.lab.synthetic.logs import checkins, ratings
 
 ROOT = Path(__file__).parents[2]
 

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 import headcount as hc
-from headcount import bounding
-from headcount.counts.request import ReleaseRequest
-from headcount.curator import Curator
+from headcount import bounds
+from headcount.methods.counts.request import ReleaseRequest
+from headcount.run.curator import Curator
 from tools import sizes
 
 PAGE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -61,7 +61,7 @@ def test_every_name_exists(name: str) -> None:
 
 
 def test_a_name_that_does_not_exist_is_noticed() -> None:
-    for name in ("bounding.sample.Simple", "nowhere.at_all", "releases.Release.sell"):
+    for name in ("bounds.counts.sample_records.Simple", "nowhere.at_all", "releases.release.Release.sell"):
         with pytest.raises(AttributeError):
             found(name)
 
@@ -73,7 +73,7 @@ def test_layers_are_the_linters() -> None:
 def test_every_sealed_type_is_explained() -> None:
     sealed = {
         each
-        for each in vars(bounding).values()
+        for each in vars(bounds).values()
         if isinstance(each, type) and "seal" in inspect.signature(each).parameters
     }
     assert {found(names(row[0])[0]) for row in table("What the types promise")} == sealed

@@ -14,14 +14,15 @@ import pytest
 from hypothesis import settings
 
 from headcount.engines.engine import Engine
-from headcount.engines.local import LocalEngine
-from tests.contracts import engine_checks, hostile
-from tests.contracts.measurements import MEASUREMENTS
-from tests.contracts.raw_files import COLUMNS, Format, Row, table_of, written
+from headcount.engines.local.engine import LocalEngine
+from tests.contracts.rows import hostile_values
+from tests.contracts.rows.raw_files import COLUMNS, Format, Row, table_of, written
+from tests.contracts.rows.test_row_reading import RULES, SOUND, fate_of
+from tests.contracts.support import engine_checks
+from tests.contracts.support.measurements import MEASUREMENTS
 from tests.contracts.test_additivity import check_any_people
-from tests.contracts.test_row_reading import RULES, SOUND, fate_of
 from tests.docs.recipes import Copy, broken, recipes, run_in_place
-from tests.lab.papers.papers import shared
+from tests.lab.replicate.papers import shared
 
 pytestmark = [pytest.mark.long, pytest.mark.slow]
 
@@ -85,7 +86,7 @@ def test_a_method_is_everywhere_without_another_line(copy: Copy, prepared: Path)
 def test_a_method_keeps_the_contracts(copy: Copy) -> None:
     copy.follow(RECIPES["A method"])
     assert copy.run("tools/method_lists.py").returncode == 0
-    files = ("tests/counts/test_weighed.py", "src/headcount/counts/weighed.py", "tests/test_families.py")
+    files = ("tests/counts/test_weighed.py", "src/headcount/counts/weighed.py", "tests/methods/test_registry.py")
     suites = ("methods", "plans", "replay", "success")
     done = copy.test(
         *files, "tests/docs/test_pages.py", *(f"tests/contracts/test_{each}.py" for each in suites),
@@ -124,7 +125,7 @@ def test_a_family_keeps_the_contracts(copy: Copy) -> None:
     assert copy.run("tools/method_lists.py").returncode == 0
     suites = ("families", "plans", "replay", "success")
     done = copy.test(
-        "tests/regulars", "tests/test_families.py", "tests/docs/test_pages.py",
+        "tests/regulars", "tests/methods/test_registry.py", "tests/docs/test_pages.py",
         *(f"tests/contracts/test_{each}.py" for each in suites),
         "-m", "not slow", "-k", "regulars or at-least or every_proven_method or every_charged or can_be_reached",
     )  # fmt: skip
@@ -249,7 +250,7 @@ def sqlite() -> Format:
 def test_a_source_reads_row_by_row(name: str, sqlite: Format, tmp_path: Path) -> None:
     rule = RULES[name]
     for number, said in enumerate(rule.texts):
-        row = Row({**rule.beside, "user": "b1", rule.column: hostile.text("said", said)})
+        row = Row({**rule.beside, "user": "b1", rule.column: hostile_values.text("said", said)})
         assert fate_of(sqlite, row, rule.options, tmp_path / str(number), Row(rule.beside)) == rule.fate, (
             f"{said!r}"
         )
@@ -301,5 +302,5 @@ def test_a_paper_is_run_and_judged(copy: Copy, tmp_path: Path) -> None:
     (copy.root / result).write_text(printed, encoding="utf-8")
     filled = copy.run("tools/verdict_tables.py", result, "--commit", "0123abc")
     assert filled.returncode == 0, filled.stderr
-    tested = copy.test("tests/lab/papers/test_claims.py", "tests/docs/test_verdicts.py", "-k", "nobody")
+    tested = copy.test("tests/lab/replicate/claims/test_claims.py", "tests/docs/test_verdicts.py", "-k", "nobody")
     assert tested.returncode == 0, tested.stdout

@@ -20,9 +20,10 @@ import pytest
 
 from headcount.cli.main import main, program
 from headcount.errors import HeadcountError
-from headcount.events import store
-from headcount.ledger import Ledger, schema
-from headcount.releases import VERSION
+from headcount.events.sources.files import packed_store
+from headcount.ledger import Ledger
+from headcount.ledger.stores import schema
+from headcount.releases.release import VERSION
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
@@ -63,7 +64,11 @@ def test_the_table_has_every_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_versions_are_those_of_the_program() -> None:
     said = {name: int(version) for name, version, *_ in rows("Upgrades")}
-    assert said == {"release folder": VERSION, "ledger schema": schema.VERSION, "packed store": store.VERSION}
+    assert said == {
+        "release folder": VERSION,
+        "ledger schema": schema.VERSION,
+        "packed store": packed_store.VERSION,
+    }
 
 
 def nightly(program: Path) -> int:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import headcount
-from headcount.counts import FAMILY
-from headcount.engines.local import LocalEngine
-from headcount.families import family_of, method_names
+from headcount.engines.local.engine import LocalEngine
+from headcount.methods.counts import FAMILY
+from headcount.methods.registry import family_of, method_names
 
 METHODS = FAMILY.kinds()
 

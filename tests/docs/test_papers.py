@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from headcount.cli.main import main
-from headcount.lab.papers.claims import read_claims
-from headcount.lab.papers.registry import PAPERS
+from headcount.lab.replicate.claims.claims import read_claims
+from headcount.lab.replicate.registry import PAPERS
 from tools import papers_page
 
 ROOT = Path(__file__).parents[2]

@@ -19,7 +19,7 @@ FORMATTED = re.compile(r"\{[^{}]*:[^{}]*[^ {}]%\}")
 """What Python writes so, such as {share:.0%}: per_cent writes it."""
 
 IN_PLOTS = re.compile(r"\"\.[0-9]%\"|\bwidth: [0-9]+%")
-"""Formats of plots, which a locale gives their sign (see tests/reports/test_plots.py), and widths in CSS."""
+"""Formats of plots, which a locale gives their sign (see test_release_charts.py), and widths in CSS."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

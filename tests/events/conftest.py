@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headcount.bounding import Sample
+from headcount.bounds import Sample
 from headcount.events.log import EventLog, read_events
 from tests.reference.engine import ReferenceEngine
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.errors import DataError, UnknownNameError, UsageError
-from headcount.events.coders import check_table
-from headcount.events.encoding import EncodedLog, Reading
+from headcount.events.encode.cells import check_table
+from headcount.events.encode.passes import EncodedLog, Reading
 from headcount.events.grid import Grid, NumberBins, read_bins
-from headcount.events.people import read_people
+from headcount.events.user_table import read_people
 
 
 def cells_of(table: pa.Table, bins: dict[str, Any], groups: str | None = None) -> list[int]:

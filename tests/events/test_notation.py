@@ -15,22 +15,22 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.bounding import Cells, PersonTotals, Sample
-from headcount.counts.request import ReleaseRequest
-from headcount.engines.local import LocalEngine
+from headcount.bounds import Cells, PersonTotals, Sample
+from headcount.engines.local.engine import LocalEngine
 from headcount.errors import HeadcountError
 from headcount.events.grid import Grid
+from headcount.events.inspect.scan import survey
 from headcount.events.log import EventLog, read_events
 from headcount.events.notation import Notation, Notations
-from headcount.events.parsing import numbers, whole_numbers
-from headcount.events.people import read_people
-from headcount.events.survey import survey
-from headcount.events.tagged import read_tags
-from headcount.lab.audits.replay import Tape, wrapped_noise
-from headcount.prepared import prepared
-from headcount.request import request_of
-from tests.bounding.test_with_others import shown as plainly
-from tests.curating import ran
+from headcount.events.sources.files.scalar import numbers, whole_numbers
+from headcount.events.tag_log import read_tags
+from headcount.events.user_table import read_people
+from headcount.lab.audit.replay import Tape, wrapped_noise
+from headcount.methods.counts.request import ReleaseRequest
+from headcount.methods.request import request_of
+from headcount.run.prepare import prepared
+from tests.bounds.test_partial_sums_of_groups import shown as plainly
+from tests.support.curator_runs import ran
 
 DECIMALS, THOUSANDS = (".", ","), (None, ".", ",", " ", "\u00a0", "\u202f", "'", "’")
 NOTATIONS = [Notation(point, mark) for point in DECIMALS for mark in THOUSANDS if point != mark]

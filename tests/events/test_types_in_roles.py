@@ -19,13 +19,13 @@ import pyarrow as pa
 import pytest
 
 from headcount.errors import CallerError
-from headcount.events.coders import check_table
-from headcount.events.encoding import EncodedLog, Reading
+from headcount.events.encode.cells import check_table
+from headcount.events.encode.passes import EncodedLog, Reading
 from headcount.events.grid import Grid
+from headcount.events.inspect.scan import survey
 from headcount.events.log import EventLog, read_events
-from headcount.events.people import read_people
-from headcount.events.selectable import CONTEXTS
-from headcount.events.survey import survey
+from headcount.events.selection_targets import CONTEXTS
+from headcount.events.user_table import read_people
 
 DAY = 86_400_000
 FIRST, LAST = -(2**63), 2**63 - 1
@@ -304,8 +304,8 @@ def test_no_value_makes_an_arrow_file_or_stream_fail(how: str, tmp_path: Path) -
 @pytest.mark.parametrize("kind", ARRAYS)
 def test_the_curator_sees_every_type(kind: str, tmp_path: Path) -> None:
     """Inspect reads all columns and check those of a role, whatever is in them."""
-    from headcount.events.preview import preview
-    from headcount.events.readers import open_source
+    from headcount.events.inspect.preview import preview
+    from headcount.events.sources.source import open_source
 
     table = table_of(ARRAYS[kind])
     path = written(table, "file", tmp_path / "log.arrow")

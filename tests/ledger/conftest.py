@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests import servers
-from tests.ledger.places import COUNTER, KINDS, NewPlace, Place
+from tests.support import servers
+from tests.support.ledger_stores import COUNTER, KINDS, NewPlace, Place
 
 
 @pytest.fixture(scope="session")

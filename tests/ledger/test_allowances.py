@@ -12,7 +12,7 @@ import pytest
 from headcount.errors import RefusedError, UnknownNameError, UsageError
 from headcount.ledger import Ledger
 from headcount.ledger.windows import Span
-from tests.ledger.places import NewPlace, Place, cost, reserve, spend
+from tests.support.ledger_stores import NewPlace, Place, cost, reserve, spend
 
 
 @pytest.fixture

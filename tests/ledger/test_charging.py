@@ -9,7 +9,7 @@ import pytest
 
 import headcount as hc
 from headcount.errors import RefusedError
-from tests.ledger.places import Place
+from tests.support.ledger_stores import Place
 
 
 def test_reserve_read_publish_reuse_and_refuse(place: Place, tmp_path: Path) -> None:

@@ -18,13 +18,13 @@ import pytest
 
 from headcount.errors import RefusedError, SurroundingsError, UsageError
 from headcount.ledger import Ledger
-from headcount.ledger.schema import MIGRATIONS, VERSION
-from headcount.ledger.stores import open_store
-from tests.ledger.places import Place, reserve, spend
+from headcount.ledger.stores.schema import MIGRATIONS, VERSION
+from headcount.ledger.stores.store import open_store
+from tests.support.ledger_stores import Place, reserve, spend
 
 FULL = """
 import resource, sys
-from tests.ledger.places import reserve
+from tests.support.ledger_stores import reserve
 from headcount.errors import HeadcountError
 from headcount.ledger import Ledger
 
@@ -92,7 +92,7 @@ def test_a_full_disk_under_the_anchor_is_told(sqlite_place: Place) -> None:
     sqlite_place.anchor.unlink()
     script = (
         "import resource, sys\nfrom headcount.errors import HeadcountError\nfrom headcount.ledger import Ledger\n"
-        "from tests.ledger.places import reserve\n"
+        "from tests.support.ledger_stores import reserve\n"
         "made = reserve(Ledger(sys.argv[1], key=sys.argv[2], anchor=sys.argv[3]), '0.5')\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))\n"
         "try: made.data_read()\n"
@@ -116,7 +116,7 @@ def test_a_read_only_file_is_told(sqlite_place: Place) -> None:
     ledger.close()
     script = (
         "import os, sys\nfrom headcount.errors import HeadcountError\nfrom headcount.ledger import Ledger\n"
-        "from tests.ledger.places import reserve\n"
+        "from tests.support.ledger_stores import reserve\n"
         "ledger = Ledger(sys.argv[1], key=sys.argv[2], anchor=sys.argv[3])\n"
         "ledger.show('visits'); ledger.store.engine.connect().close(); ledger.close()\n"  # everything is imported
         "if os.getuid() == 0: os.setgid(65534); os.setuid(65534)\n"  # nothing is read-only for root
@@ -160,7 +160,7 @@ def test_whoever_may_only_read_a_ledger_shows_and_verifies_it(sqlite_place: Plac
             path.write_bytes(content)
     script = (
         "import os, sys\nfrom headcount.errors import HeadcountError\nfrom headcount.ledger import Ledger\n"
-        "import encodings.ascii, headcount.ledger.sqlite\n"
+        "import encodings.ascii, headcount.ledger.stores.sqlite\n"
         "if os.getuid() == 0: os.setgid(65534); os.setuid(65534)\n"
         "ledger = Ledger(sys.argv[1], key=sys.argv[2], anchor=sys.argv[3])\n"
         "try: print(ledger.show('visits').left, *ledger.verify().sentences())\n"
@@ -378,7 +378,7 @@ def test_a_damaged_database_is_told(sqlite_place: Place) -> None:
 
 
 def test_a_locked_database_is_told(sqlite_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headcount.ledger.sqlite.WAIT", 0)
+    monkeypatch.setattr("headcount.ledger.stores.sqlite.WAIT", 0)
     ledger = sqlite_place.open()
     ledger.create("visits", "1")
     holder = sqlite3.connect(sqlite_place.folder / "headcount.db", isolation_level=None)

@@ -15,7 +15,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from headcount.errors import RefusedError, UsageError
 from headcount.ledger import Charge, Issued, Reservation
-from tests.ledger.places import Place
+from tests.support.ledger_stores import Place
 
 EPSILONS = st.sampled_from(["0.1", "0.25", "0.7", "1", "1.3"]).map(Decimal)
 ANALYSTS = st.sampled_from(["ann", "bob"])

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from headcount.errors import RefusedError, UsageError
 from headcount.ledger import Charge, Issued, Ledger, Reservation
-from headcount.ledger.accounting import Budget
 from headcount.ledger.accounts import account_of
-from headcount.ledger.book import Asked, Book, Place
-from headcount.ledger.journal import Entry
+from headcount.ledger.balances import Asked, Book, Place
+from headcount.ledger.composition import Budget
+from headcount.ledger.journal.entries import Entry
 from headcount.ledger.windows import Clock, Span, Windows
-from tests.ledger import places
-from tests.ledger.places import NewPlace, cost
+from tests.support import ledger_stores
+from tests.support.ledger_stores import NewPlace, cost
 
 CLOCK = Clock("when")
 DAY = 86_400_000_000
@@ -148,14 +148,16 @@ def test_a_span_that_is_not_one_is_refused_in_words(asked: Span | None, said: st
         {"lifetime": "3", "delta": "1e-6", "filter": "zcdp"},
     ],
 )
-def test_windows_that_make_no_sense_are_refused(sqlite_place: places.Place, words: dict[str, str | None]) -> None:
+def test_windows_that_make_no_sense_are_refused(
+    sqlite_place: ledger_stores.Place, words: dict[str, str | None]
+) -> None:
     with pytest.raises(UsageError), sqlite_place.open() as ledger:
         ledger.create("visits", "1", **{"window": "1mo", "time": "when", **words})  # type: ignore[arg-type]
     assert not sqlite_place.open().store.version()  # and nothing was made
 
 
 @pytest.fixture
-def ledger(place: places.Place) -> Ledger:
+def ledger(place: ledger_stores.Place) -> Ledger:
     opened = place.open()
     opened.create("visits", "1", per_analyst="0.7", window="1mo", time="when", lifetime="2.1")
     return opened
@@ -232,7 +234,7 @@ def test_a_request_that_was_published_is_free_in_a_full_window(ledger: Ledger) -
     assert isinstance(again, Issued)
 
 
-def test_a_budget_without_windows_takes_any_span_and_writes_none(place: places.Place) -> None:
+def test_a_budget_without_windows_takes_any_span_and_writes_none(place: ledger_stores.Place) -> None:
     ledger = place.open()
     ledger.create("visits", "1")
     reserve(ledger, "0.5", NOVEMBER)
@@ -243,7 +245,7 @@ def test_a_budget_without_windows_takes_any_span_and_writes_none(place: places.P
 
 
 def test_windows_move_with_the_journal(
-    ledger: Ledger, place: places.Place, new_place: NewPlace, tmp_path: Path
+    ledger: Ledger, place: ledger_stores.Place, new_place: NewPlace, tmp_path: Path
 ) -> None:
     reserve(ledger, "0.5", AUTUMN)
     reserve(ledger, "0.1", NOVEMBER, "bob").refund("gone")
@@ -272,7 +274,7 @@ def test_tampering_with_windows_is_found(ledger: Ledger, statement: str) -> None
     assert "window" in found.problems[0]
 
 
-def test_an_entry_that_spends_what_a_window_has_not_is_found(sqlite_place: places.Place) -> None:
+def test_an_entry_that_spends_what_a_window_has_not_is_found(sqlite_place: ledger_stores.Place) -> None:
     ledger = sqlite_place.open()
     ledger.create("visits", "1", window="1mo", time="when")
     reserve(ledger, "1", NOVEMBER)
@@ -282,12 +284,14 @@ def test_an_entry_that_spends_what_a_window_has_not_is_found(sqlite_place: place
     assert "spends what was not there: visits from 2026-11-01" in " ".join(ledger.verify().problems)
 
 
-def test_a_failure_between_windows_charges_none(place: places.Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_between_windows_charges_none(
+    place: ledger_stores.Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ledger = place.open()
     ledger.create("visits", "1", window="1d", time="when")
     reserve(ledger, "0.25", NOVEMBER)
     before = (spent(ledger), len(ledger.history()))
-    from headcount.ledger import queries
+    from headcount.ledger.stores import queries
 
     real = queries.save_balances
 
@@ -304,7 +308,7 @@ def test_a_failure_between_windows_charges_none(place: places.Place, monkeypatch
     assert ledger.verify().ok
 
 
-def test_processes_that_race_never_overspend_a_window(place: places.Place) -> None:
+def test_processes_that_race_never_overspend_a_window(place: ledger_stores.Place) -> None:
     ledger = place.open()
     ledger.create("visits", "1", window="1mo", time="when")
     ledger.close()
@@ -417,7 +421,7 @@ def test_a_book_that_forgets_the_last_window_of_a_span_would_be_noticed(monkeypa
 def test_a_store_keeps_what_the_book_says(asked: list[tuple[str, int, int, str, str]], filter_: str) -> None:
     delta = None if filter_ == "sum" else "1e-6"
     with tempfile.TemporaryDirectory() as folder:
-        place = places.Place(f"sqlite:///{folder}/headcount.db", Path(folder))
+        place = ledger_stores.Place(f"sqlite:///{folder}/headcount.db", Path(folder))
         ledger = place.open()
         ledger.create("visits", "1", delta, "0.8", filter_, window="10d", time="when")
         book = Book("visits", ledger.show("visits").budget)

@@ -20,8 +20,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from headcount.bounding import Bounded, Sample, SampleUsers, Scale, certify, count_scores
-from headcount.budget import Grant, Price
+from headcount.accounting.budget import Grant, Price
+from headcount.accounting.noise_distributions import DiscreteGaussian
+from headcount.accounting.zcdp import rho_for
+from headcount.bounds import Bounded, Sample, SampleUsers, Scale, certify, count_scores
 from headcount.errors import GrantError, HeadcountError, UsageError
 from headcount.noise import (
     OperatingSystemNoise,
@@ -31,11 +33,9 @@ from headcount.noise import (
     gaussian,
 )
 from headcount.noise.gaussian import confirm, draw, pieces, sigma_for
-from headcount.noise.kernels import sampling
-from headcount.noise.kernels.sampling import Shape
-from headcount.noise_law import DiscreteGaussian
-from headcount.zcdp import rho_for
-from tests.laws import LEVEL, binomial, fits_gaussian, gaussian_epsilon
+from headcount.noise.samplers.kernels import discrete
+from headcount.noise.samplers.kernels.discrete import Shape
+from tests.support.distributions import LEVEL, binomial, fits_gaussian, gaussian_epsilon
 
 DRAWS = 200_000
 SIGMAS = [
@@ -143,7 +143,7 @@ def fed(sigma: Fraction, words: NDArray[np.uint32], sizes: list[int]) -> NDArray
     while at < words.size and filled < out.size:
         size = sizes[turn % len(sizes)]
         buffer = np.concatenate([left, words[at : at + size]])
-        filled, used = sampling.draw(scale, 1, Shape(*shape), buffer, out, filled)
+        filled, used = discrete.draw(scale, 1, Shape(*shape), buffer, out, filled)
         assert 0 <= used <= buffer.size
         left, at, turn = buffer[used:], at + size, turn + 1
     return out[:filled]
@@ -155,7 +155,7 @@ def test_a_stream_of_equal_words_does_not_end_the_program() -> None:
             scale, *shape = pieces(sigma)
             words = np.full(100_000, word, dtype=np.uint32)
             out = np.empty(50, dtype=np.int64)
-            filled, used = sampling.draw(scale, 1, Shape(*shape), words, out, 0)
+            filled, used = discrete.draw(scale, 1, Shape(*shape), words, out, 0)
             assert 0 <= filled <= 50
             assert 0 <= used <= words.size
 
@@ -165,13 +165,13 @@ def test_the_numbers_of_the_sampler_fit(n: int, power: int) -> None:
     """Every intermediate number stays below 2^63, and what is drawn below stays within 32 bits."""
     sigma = Fraction(n, 1 << power)
     scale, slope, middle, first, second = pieces(sigma)
-    furthest = scale * (sampling.MOST_SCALES + 1)
+    furthest = scale * (discrete.MOST_SCALES + 1)
     assert max(furthest * slope, middle) < 2**63
     assert first * second < 2**63
     assert max(2 * scale, first, second) < 2**32
     y = 7 * scale  # the same x as the definition's
     assert Fraction(abs(y * slope - middle), first * second) == abs(y / sigma - sigma / scale)
-    assert sampling.MOST_SCALES**2 > 2**20 * gaussian._WORDS_PER_DRAW
+    assert discrete.MOST_SCALES**2 > 2**20 * gaussian._WORDS_PER_DRAW
 
 
 def test_parts_that_do_not_fit_are_refused() -> None:

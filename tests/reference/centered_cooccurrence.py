@@ -7,9 +7,9 @@ from collections import defaultdict
 
 import numpy as np
 
-from headcount.bounding import DEPARTURE_FACTOR, DEPARTURE_LENGTH, Bounded, Departures, certify_departures
-from headcount.engines.collecting import collected
-from headcount.events.encoding import EncodedLog
+from headcount.bounds import DEPARTURE_FACTOR, DEPARTURE_LENGTH, Bounded, Departures, certify_departures
+from headcount.engines.local.row_reader import collected
+from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 
 

@@ -10,8 +10,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from headcount.arrays import Draws, Integers
-from headcount.bounding import (
+from headcount._internal.arrays import Draws, Integers
+from headcount.bounds import (
     FIXED_POINT,
     SIZES,
     Activity,
@@ -58,11 +58,11 @@ from headcount.bounding import (
     certify_shares,
     certify_sparse,
     columns_of,
+    draws,
 )
-from headcount.engines import draws
-from headcount.engines.collecting import collected
-from headcount.events.encoding import EncodedLog
-from headcount.events.ids import raw_ids
+from headcount.engines.local.row_reader import collected
+from headcount.events.encode.id_table import raw_ids
+from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 from tests.reference.centered_cooccurrence import sum_centered_cooccurrence
 from tests.reference.factor_gradients import sum_factor_gradients
@@ -289,7 +289,7 @@ def _weighed(users: Integers, columns: Integers, sizes: Integers, bound: CountBo
 def weight_above(size: int, bound: CountBound) -> int:
     """Return what each record of a user above the limit weighs, in units.
 
-    >>> from headcount.bounding import Scale
+    >>> from headcount.bounds import Scale
     >>> weight_above(8, Scale(2)) / 2**16, weight_above(8, Scale(2, norm="l2")) / 2**16
     (0.25, 0.5)
     """

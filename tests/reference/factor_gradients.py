@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from headcount.bounding import (
+from headcount.bounds import (
     FURTHEST_FACTOR,
     LIKING_LENGTH,
     PRODUCTS,

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from headcount.arrays import Draws
-from headcount.bounding import Bounded, Cells, certify_cells
-from headcount.engines import draws
+from headcount._internal.arrays import Draws
+from headcount.bounds import Bounded, Cells, certify_cells, draws
 from headcount.events.log import EventLog
 from tests.reference.rows import Name, in_cells
 
@@ -19,7 +18,7 @@ def count_grid_cells(log: EventLog, bound: Cells, secret: bytes) -> Bounded:
 
     >>> import pyarrow as pa
     >>> from headcount.events.grid import Grid
-    >>> from headcount.events.people import read_people
+    >>> from headcount.events.user_table import read_people
     >>> log = read_people(pa.table({"who": ["ann", "ann", "bob"], "age": [30, 30, 70]}), user="who")
     >>> count_grid_cells(log, Cells(Grid.of({"age": {"edges": [0, 65, 120]}})), bytes(16)).sensitive_values
     array([1, 1])

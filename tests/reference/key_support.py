@@ -6,11 +6,10 @@ from collections import Counter
 
 import numpy as np
 
-from headcount.bounding import Support, SupportCounts, certify_support
-from headcount.engines import draws
-from headcount.engines.collecting import collected
-from headcount.events.encoding import EncodedLog
-from headcount.events.ids import raw_ids
+from headcount.bounds import Support, SupportCounts, certify_support, draws
+from headcount.engines.local.row_reader import collected
+from headcount.events.encode.id_table import raw_ids
+from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 
 

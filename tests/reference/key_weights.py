@@ -7,12 +7,20 @@ from collections import Counter
 
 import numpy as np
 
-from headcount.bounding import Bounded, Spread, SpreadWeights, Variety, certify_spread, certify_variety, variety_of
-from headcount.bounding.spread import UNITS
-from headcount.engines import draws
-from headcount.engines.collecting import collected
-from headcount.events.encoding import EncodedLog
-from headcount.events.ids import raw_ids
+from headcount.bounds import (
+    Bounded,
+    Spread,
+    SpreadWeights,
+    Variety,
+    certify_spread,
+    certify_variety,
+    draws,
+    variety_of,
+)
+from headcount.bounds.keys.key_weights import UNITS
+from headcount.engines.local.row_reader import collected
+from headcount.events.encode.id_table import raw_ids
+from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headcount.bounding import BoundedTables, Marginals, certify_marginals
+from headcount.bounds import BoundedTables, Marginals, certify_marginals
 from headcount.events.log import EventLog
 from tests.reference.grid_cells import kept_cells
 
@@ -13,9 +13,9 @@ def count_marginals(log: EventLog, bound: Marginals, secret: bytes) -> BoundedTa
     """Count every kept record once in each table.
 
     >>> import pyarrow as pa
-    >>> from headcount.bounding import Cells
+    >>> from headcount.bounds import Cells
     >>> from headcount.events.grid import Grid
-    >>> from headcount.events.people import read_people
+    >>> from headcount.events.user_table import read_people
     >>> log = read_people(pa.table({"who": ["ann", "bob"], "age": [30, 70], "size": [1, 1]}), user="who")
     >>> cells = Cells(Grid.of({"age": {"edges": [0, 65, 120]}, "size": {"edges": [0, 1, 2]}}))
     >>> found = count_marginals(log, Marginals(cells, ((0,), (0, 1))), bytes(16))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from headcount.bounding import (
+from headcount.bounds import (
     FURTHEST_RATING,
     SHY,
     STAR,
@@ -21,9 +21,9 @@ from headcount.bounding import (
     certify_pairs,
     certify_raters,
 )
-from headcount.engines.collecting import collected
-from headcount.engines.ratings import WHOLE_RANGE
-from headcount.events.encoding import EncodedLog
+from headcount.engines.local.measures.ratings import WHOLE_RANGE
+from headcount.engines.local.row_reader import collected
+from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 
 LESS = 1 - 2.0**-31

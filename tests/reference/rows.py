@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from headcount.bounding import Cells, PersonTotals, TagBound
-from headcount.engines.collecting import collected
-from headcount.events.encoding import EncodedLog
-from headcount.events.ids import raw_ids
+from headcount.bounds import Cells, PersonTotals, TagBound
+from headcount.engines.local.row_reader import collected
+from headcount.events.encode.id_table import raw_ids
+from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
-from headcount.events.tagged import TagLog
+from headcount.events.tag_log import TagLog
 
 Name = int | str
 """A raw id."""

@@ -9,8 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
-from headcount.arrays import Integers
-from headcount.bounding import (
+from headcount._internal.arrays import Integers
+from headcount.bounds import (
     FIXED_POINT,
     TOGETHER,
     Bounded,
@@ -22,7 +22,7 @@ from headcount.bounding import (
     certify_tags,
 )
 from headcount.events.log import EventLog
-from headcount.events.tagged import TagLog
+from headcount.events.tag_log import TagLog
 from tests.reference.rows import Name, assignments
 
 

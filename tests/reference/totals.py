@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from headcount.bounding import BoundedTotals, FixedRange, PersonTotals, certify_totals
+from headcount.bounds import BoundedTotals, FixedRange, PersonTotals, certify_totals
 from headcount.events.log import EventLog
 from tests.reference.rows import Name, with_values
 

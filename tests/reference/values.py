@@ -6,10 +6,10 @@ from bisect import bisect_right
 
 import numpy as np
 
-from headcount.bounding import Bounded, PersonGroups, PersonValues, certify_groups, certify_values
-from headcount.engines.collecting import collected
-from headcount.events.encoding import EncodedLog
-from headcount.events.ids import raw_ids
+from headcount.bounds import Bounded, PersonGroups, PersonValues, certify_groups, certify_values
+from headcount.engines.local.row_reader import collected
+from headcount.events.encode.id_table import raw_ids
+from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 from tests.reference.rows import Name
 

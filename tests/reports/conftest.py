@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 
-from headcount.guarantee import Guarantee
-from headcount.noise_law import DiscreteLaplace
-from headcount.releases import Interval, Release
+from headcount.accounting.guarantee import Guarantee
+from headcount.accounting.noise_distributions import DiscreteLaplace
+from headcount.releases.release import Interval, Release
 
 LAW = DiscreteLaplace(Fraction(200, 9))
 REACH = float(LAW.half_width(0.95))

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 from playwright.sync_api import Browser, Page
 
-from headcount.releases import Release
+from headcount.releases.release import Release
 from headcount.reports import excerpts
 from headcount.reports import explorer as exploring
 from headcount.reports.explorer import explorer, unpacked

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser
 
 import headcount as hc
-from headcount.releases import Release
+from headcount.releases.release import Release
 from headcount.reports.release import write_release_page
 from tests.reports.conftest import Visit
 

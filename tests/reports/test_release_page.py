@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headcount.guarantee import Guarantee, Standing
-from headcount.noise_law import DiscreteGaussian
-from headcount.releases import Interval, Release
+from headcount.accounting.guarantee import Guarantee, Standing
+from headcount.accounting.noise_distributions import DiscreteGaussian
+from headcount.releases.release import Interval, Release
 from headcount.reports.release import release_page, write_release_page
-from headcount.reports.wording import counted_words, meaning
+from headcount.reports.sentences import counted_words, meaning
 
 Make = Callable[..., Release]
 DAYS = ["Monday", "Tuesday"]

@@ -18,29 +18,29 @@ from unittest import mock
 
 import pyarrow as pa
 
-from headcount import query_session
-from headcount.charging import cost
-from headcount.counts.request import ReleaseRequest
-from headcount.curator import Curator
+from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.engines.engine import Engine
-from headcount.engines.local import LocalEngine
+from headcount.engines.local.engine import LocalEngine
 from headcount.errors import HeadcountError, NotSelectedError
 from headcount.events.log import EventLog, read_events
-from headcount.events.people import read_people
-from headcount.events.tagged import read_tags
-from headcount.families import method_names
-from headcount.guarantee import Guarantee, Standing
-from headcount.neighbours.request import NeighboursRequest
+from headcount.events.tag_log import read_tags
+from headcount.events.user_table import read_people
+from headcount.methods.counts.request import ReleaseRequest
+from headcount.methods.partition_selection.plan import split_among
+from headcount.methods.queries.request import QueryRequest, SessionRequest
+from headcount.methods.rankings import top_k
+from headcount.methods.rankings.request import RankRequest
+from headcount.methods.recommender.request import NeighboursRequest
+from headcount.methods.registry import method_names
+from headcount.methods.request import Spending, request_of
+from headcount.methods.tags.request import TagsRequest
 from headcount.noise import SeededNoise
-from headcount.prepared import prepared
-from headcount.queries.request import QueryRequest, SessionRequest
-from headcount.rankings import top_k
-from headcount.rankings.request import RankRequest
-from headcount.releases import Release
-from headcount.request import Spending, request_of
-from headcount.selection import split_among
-from headcount.stages import share_out
-from headcount.tags.request import TagsRequest
+from headcount.noise.stages import share_out
+from headcount.releases.release import Release
+from headcount.run import query_session
+from headcount.run.charge import cost
+from headcount.run.curator import Curator
+from headcount.run.prepare import prepared
 from tests.reference.engine import ReferenceEngine
 from tests.seeded import crowds
 from tests.seeded.cases import Case

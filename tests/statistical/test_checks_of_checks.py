@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.laws import (
+from tests.support.distributions import (
     binomial,
     fits,
     fits_laplace,

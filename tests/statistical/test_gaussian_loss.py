@@ -18,12 +18,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from headcount.bounding import Sample, certify
-from headcount.budget import Grant, Price
-from headcount.counts.simple_random import SimpleRandom
+from headcount.accounting.budget import Grant, Price
+from headcount.bounds import Sample, certify
 from headcount.events.log import EventLog
+from headcount.methods.counts.simple_random import SimpleRandom
 from headcount.noise import SeededNoise, add, gaussian
-from headcount.stages import share_out
+from headcount.noise.stages import share_out
 
 RUNS = 400_000
 RISK = 1e-9

@@ -1,8 +1,8 @@
 """Whole mechanisms, run many times on two logs that differ by one user: the log-ratio of no event exceeds ε.
 
-The test is :func:`tests.laws.loses_more_than`: exact binomial tails over all outcomes and one-sided sets of them,
-corrected for their number. Its false-alarm rate is ``laws.LEVEL`` = 1e-7 a comparison, and the seeds are fixed.
-The same test rejects the same mechanism with half its noise.
+The test is :func:`tests.support.distributions.loses_more_than`: exact binomial tails over all outcomes and
+one-sided sets of them, corrected for their number. Its false-alarm rate is ``laws.LEVEL`` = 1e-7 a comparison,
+and the seeds are fixed. The same test rejects the same mechanism with half its noise.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from unittest import mock
 
 import pytest
 
-from headcount.answers.intervals import consistent_half_widths
-from headcount.bounding import BoundedCounts, CountBound
-from headcount.budget import Grant
-from headcount.counts import tables
-from headcount.counts.hand_picked import HandPicked
-from headcount.counts.laplace import LaplacePerturbation
-from headcount.counts.simple_random import SimpleRandom
+from headcount.accounting.budget import Grant
+from headcount.bounds import BoundedCounts, CountBound
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
-from headcount.method import Method
+from headcount.methods.counts import tables
+from headcount.methods.counts.hand_picked import HandPicked
+from headcount.methods.counts.laplace import LaplacePerturbation
+from headcount.methods.counts.simple_random import SimpleRandom
+from headcount.methods.method import Method
 from headcount.noise import SeededNoise, laplace
-from tests.contracts.twins import HalfNoise
-from tests.in_parts import InParts
-from tests.laws import LEVEL, loses_more_than
+from headcount.releases.intervals import consistent_half_widths
+from tests.mutants.methods import HalfNoise
 from tests.reference.engine import ReferenceEngine
+from tests.reference.engine_in_parts import InParts
+from tests.support.distributions import LEVEL, loses_more_than
 
 BYSTANDERS = [("bob", "tea", "AM"), ("eve", "rye", "PM"), ("eve", "tea", "PM")]
 ANN = [("ann", "tea", "AM"), ("ann", "tea", "AM")]

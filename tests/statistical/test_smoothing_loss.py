@@ -18,7 +18,8 @@ from unittest import mock
 
 import pytest
 
-from headcount.bounding import (
+from headcount.accounting.budget import Grant
+from headcount.bounds import (
     EVERYONE,
     Bounded,
     BoundedCounts,
@@ -29,20 +30,20 @@ from headcount.bounding import (
     Scored,
     certify,
 )
-from headcount.budget import Grant
-from headcount.counts import sampled_groups
-from headcount.counts.dpsense import SensitivityControl
-from headcount.counts.sampled_groups import SampledGroups
-from headcount.counts.tuned_groups import TunedGroups
-from headcount.engines.collecting import collected
 from headcount.engines.engine import Engine
-from headcount.events.encoding import EncodedLog
+from headcount.engines.local.row_reader import collected
+from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
-from headcount.method import Method
-from headcount.noise import NoiseSource, SeededNoise, adding, choice, choose, laplace
-from tests.in_parts import InParts
-from tests.laws import LEVEL, loses_more_than
+from headcount.methods.counts.dpsense import SensitivityControl
+from headcount.methods.counts.smoothing import sampled_groups
+from headcount.methods.counts.smoothing.sampled_groups import SampledGroups
+from headcount.methods.counts.smoothing.tuned_groups import TunedGroups
+from headcount.methods.method import Method
+from headcount.noise import NoiseSource, SeededNoise, choose, laplace, mechanisms
+from headcount.noise.selection import exponential
 from tests.reference import engine as reference
+from tests.reference.engine_in_parts import InParts
+from tests.support.distributions import LEVEL, loses_more_than
 
 ITEMS = ["rye", "tea", "oat", "fig"]
 BYSTANDERS = [("bob", "rye"), ("eve", "oat"), ("eve", "tea")]
@@ -111,7 +112,7 @@ def remembered() -> Iterator[None]:
     with ExitStack() as stack:
         for owner, name, replacement in (
             (laplace, "confirm", functools.cache(laplace.confirm)),
-            (choice, "confirm", functools.cache(choice.confirm)),
+            (exponential, "confirm", functools.cache(exponential.confirm)),
             (sampled_groups, "admission", functools.cache(sampled_groups.admission)),
             (reference, "EncodedLog", read),
             (reference, "collected", listed),
@@ -199,7 +200,7 @@ def sampling_seen() -> Iterator[list[int]]:
     seen: list[int] = []
 
     def add(bounded: Bounded, grant: Grant, noise: NoiseSource, *, at_least: int = 0) -> Noisy:
-        sample = adding.add(bounded, grant, noise, at_least=at_least)
+        sample = mechanisms.add(bounded, grant, noise, at_least=at_least)
         seen.append(pooled(float(sample.values[TEA])))
         return sample
 
@@ -256,7 +257,7 @@ def choice_paid(times: int) -> Iterator[None]:
         grant.spend()
         return choose(scored, Grant(grant.epsilon * Decimal(times)), noise)
 
-    with mock.patch("headcount.counts.dpsense.choose", dearer):
+    with mock.patch("headcount.methods.counts.dpsense.choose", dearer):
         yield
 
 

@@ -12,13 +12,13 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from headcount.studio import rendering
 from headcount.studio.access import Role, Visitor
 from headcount.studio.app import app_of
 from headcount.studio.settings import Settings
 from headcount.studio.studio import Studio
+from headcount.studio.web import templates
 from tests.reports.conftest import make
-from tests.studio.showing import put
+from tests.studio.support.releases import put
 
 PASSWORD = "four words are good"
 
@@ -65,7 +65,7 @@ OBJECT = re.compile(r"(?:<|&lt;)(?:built-in|bound method|function|class \b|headc
 @pytest.fixture(autouse=True)
 def _no_objects(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Search every page that a test renders for Python objects, and fail at its end: the studio catches errors."""
-    answer, shown = rendering._answer, list[str]()
+    answer, shown = templates._answer, list[str]()
 
     def searched(request: Any, name: str, status: int, values: dict[str, Any]) -> Any:
         made = answer(request, name, status, values)
@@ -73,7 +73,7 @@ def _no_objects(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         shown.extend(f"{name}: {text[max(0, at.start() - 80) : at.end() + 80]}" for at in OBJECT.finditer(text))
         return made
 
-    monkeypatch.setattr(rendering, "_answer", searched)
+    monkeypatch.setattr(templates, "_answer", searched)
     yield
     assert not shown, "\n".join(shown)
 
@@ -89,8 +89,8 @@ def studio(tmp_path: Path) -> Iterator[Studio]:
 
 def people(studio: Studio) -> None:
     """Make the people that tests sign in as."""
-    from headcount.studio.passwords import hashed
-    from headcount.studio.store.people import _added
+    from headcount.studio.security.passwords import hashed
+    from headcount.studio.store.users import _added
 
     kept = _kept.setdefault(PASSWORD, "") or hashed(PASSWORD)
     _kept[PASSWORD] = kept

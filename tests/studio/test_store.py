@@ -12,11 +12,11 @@ import sqlalchemy as sa
 from headcount.errors import HeadcountError, RefusedError, SurroundingsError, UsageError
 from headcount.studio.access import Role, Visitor
 from headcount.studio.store import throttling
-from headcount.studio.store.deeds import Deeds
-from headcount.studio.store.opening import Store
-from headcount.studio.store.people import People
+from headcount.studio.store.audit_log import Deeds
+from headcount.studio.store.database import Store
 from headcount.studio.store.schema import deeds, people, tries
-from tests import servers
+from headcount.studio.store.users import People
+from tests.support import servers
 
 PASSWORD = "four words are good"
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from headcount.errors import SurroundingsError, UsageError
-from headcount.studio import places, uploads
+from headcount.studio import uploads
+from headcount.studio.security import path_policy
 from headcount.studio.settings import Limits, Settings
 
 
@@ -35,7 +36,7 @@ async def _parts(*parts: bytes, fail: bool = False) -> AsyncIterator[bytes]:
 def test_a_file_is_kept_as_it_came_and_found_inside(desk: Settings) -> None:
     name = asyncio.run(uploads.receive(desk, _parts(b"user,", b"venue\n"), "visits.csv", 11))
     assert desk.files.joinpath(name).read_bytes() == b"user,venue\n"
-    assert places.inside(desk, name) == name
+    assert path_policy.inside(desk, name) == name
     assert uploads.listed(desk) == [name]
     again = uploads.keep(desk, io.BytesIO(b"user,venue\n"), "visits.csv")
     assert again != name

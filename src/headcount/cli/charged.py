@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount.answers.words import some
+from headcount.accounting.guarantee import in_doubt
 from headcount.cli import options, terminal
+from headcount.cli.dry_run import show_plan
 from headcount.cli.engines import ENGINE, THREADS, chosen_engine
+from headcount.cli.log_options import log_of, one_of_each, reading_options
 from headcount.cli.options import Command, Flags
-from headcount.cli.planned import show_plan
-from headcount.cli.reading import log_of, one_of_each, reading_options
 from headcount.errors import UsageError
-from headcount.family import Family
-from headcount.guarantee import in_doubt
-from headcount.request import CHARGING, flags_of, request_of
+from headcount.methods.family import Family
+from headcount.methods.request import CHARGING, flags_of, request_of
+from headcount.releases.formatting import some
 
 if TYPE_CHECKING:
-    from headcount.charging import Charging
     from headcount.events.log import EventLog
-    from headcount.prepared import Prepared
-    from headcount.releases import Release
+    from headcount.releases.release import Release
+    from headcount.run.charge import Charging
+    from headcount.run.prepare import Prepared
 
 _OUT = (
     click.option("--out", metavar="DIR", help="Folder to write the release to."),
@@ -91,14 +91,14 @@ def command_of(family: Family) -> click.Command:
 
 
 def _made(release: Release) -> str:
-    from headcount.families import table
+    from headcount.methods.registry import table
 
     return " and ".join(some(each.num_rows, table(name).noun) for name, each in release.tables.items())
 
 
 def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Charged | None:
     """Run a charged command as far as all do alike; None after a dry run, which is shown here."""
-    from headcount.events.selectable import asked_for
+    from headcount.events.selection_targets import asked_for
 
     begin = time.monotonic()
     target = _target_of(flags, needed=needs_out)
@@ -107,7 +107,7 @@ def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Charged | 
         request = request_of(kind, **options.read(flags, flags_of(kind)))
         selecting = asked_for(one_of_each(flags))
         request.check_delta(selecting=selecting)
-        from headcount.curator import Curator
+        from headcount.run.curator import Curator
 
         with _charging(flags) as charging, chosen_engine(flags, bar) as (engine, events):
             if charging is not None:
@@ -163,7 +163,7 @@ def show(
 @contextmanager
 def _charging(flags: Flags) -> Iterator[Charging | None]:
     """Open the ledger that the flags or the environment name, None if there is none."""
-    from headcount.charging import Charging
+    from headcount.run.charge import Charging
 
     names = ("dataset", "analyst", "again")
     found = Charging.of(flags["ledger"], **{name: flags[name] for name in names})
@@ -180,7 +180,7 @@ def _charging(flags: Flags) -> Iterator[Charging | None]:
 
 def _target_of(flags: Flags, *, needed: bool) -> Path | None:
     """Return where to write, refused before any work if nothing may be written there."""
-    from headcount.folders import refuse_existing
+    from headcount.releases.folder_files import refuse_existing
 
     if not flags["out"]:
         if needed and not flags["dry_run"]:
@@ -209,7 +209,7 @@ def _note_price(release: Release, charging: Charging | None, ready: Prepared) ->
             "get. For a fresh draw, charged as new, add --again."
         )
         return
-    from headcount.charging import cost, cost_in_the_end
+    from headcount.run.charge import cost, cost_in_the_end
 
     where, price = "not charged to any ledger", cost_in_the_end(ready, release)
     if charging is not None:
@@ -230,8 +230,8 @@ def _note_large(epsilon: Decimal) -> None:
 
 def _note_doubts(log: EventLog) -> None:
     """Warn of a query whose words speak against what is taken for granted of it: they are public."""
-    from headcount.events.readers import assumptions_of
-    from headcount.events.sources.shape import TAKEN
+    from headcount.events.sources.databases.query_shape import TAKEN
+    from headcount.events.sources.source import assumptions_of
 
     for each in assumptions_of(log.source):
         if each != TAKEN:
@@ -240,9 +240,9 @@ def _note_doubts(log: EventLog) -> None:
 
 def _note_text_numbers(log: EventLog) -> None:
     """Say how numbers are read from text: the flags and the column's type decide it, and no row does."""
+    from headcount.events.encode.text_columns import is_textual
     from headcount.events.notation import PLAIN
-    from headcount.events.store import PackedSource
-    from headcount.events.texts import is_textual
+    from headcount.events.sources.files.packed_store import PackedSource
 
     roles, packed = log.roles, isinstance(log.source, PackedSource)
     for name in filter(None, (roles.value, roles.times)):
@@ -286,7 +286,7 @@ def note_what_was_met(tally: Any, log: EventLog) -> None:
 
 def _checking(log: EventLog) -> str:
     """Say how to look at what would not be counted; the command knows no tables of people and no tags."""
-    from headcount.events.tagged import TagLog
+    from headcount.events.tag_log import TagLog
 
     in_python = isinstance(log, TagLog) or log.roles.item == log.roles.user
     return "hc.check(log), in Python," if in_python else "`headcount check`, with the same event flags,"

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from headcount.errors import DataError
-from headcount.events.flags import FLAGS
-from headcount.families import FAMILIES
+from headcount.events.log_parameters import FLAGS
+from headcount.methods.registry import FAMILIES
 
 _NOT_HERE = {"config", "json", "quiet", "help"}
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headcount._internal.parameters import pairs
 from headcount.cli import options
 from headcount.cli.options import Flags
 from headcount.errors import UsageError
-from headcount.flags import pairs
 
 if TYPE_CHECKING:
     from headcount.engines.engine import Progress
@@ -43,7 +43,7 @@ def chosen_engine(flags: Flags, progress: Progress) -> Iterator[tuple[Any, Any]]
         if flags["conf"] or tables:
             given = tables[0] if tables else "--conf"
             raise UsageError(f"{given} is of Spark", remedy="add --engine spark, or leave it out")
-        from headcount.engines.local import LocalEngine
+        from headcount.engines.local.engine import LocalEngine
 
         own = {} if flags.get("threads") is None else {"threads": flags["threads"]}
         yield LocalEngine(progress=progress, **own), flags["events"]

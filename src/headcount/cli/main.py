@@ -21,9 +21,9 @@ from collections.abc import Sequence
 import click
 from click.shell_completion import CompletionItem
 
-from headcount.cli.starting import end, start
+from headcount.cli.startup import end, start
 from headcount.errors import HeadcountError, SurroundingsError, UnknownNameError, UsageError, was_interrupted
-from headcount.families import FAMILIES
+from headcount.methods.registry import FAMILIES
 from headcount.version import __version__
 
 _COMMANDS = {
@@ -47,7 +47,11 @@ _COMMANDS = {
     "attack": "Mount a known attack on recommenders, and count what it recovers.",
     "completion": "Let a shell complete commands, flags and files.",
 }
-_HOMES = {"recommend": "top", "demo": "demonstrate", "inspect": "look"}
+_FOLDERS = {
+    **dict.fromkeys(("attack", "audit", "compare", "plan", "reproduce"), "lab"),
+    **dict.fromkeys(("ledger", "serve"), "service"),
+}
+_HOMES = {"recommend": "top", "neighbours": "recommender"}
 
 
 class _Commands(click.Group):
@@ -59,7 +63,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        home = f"headcount.cli.{_HOMES.get(cmd_name, cmd_name)}"
+        home = f"headcount.cli.{_FOLDERS.get(cmd_name, 'commands')}.{_HOMES.get(cmd_name, cmd_name)}"
         family = next((each for each in FAMILIES.values() if each.command == (cmd_name,)), None)
         if family is not None and importlib.util.find_spec(home) is None:
             from headcount.cli.charged import command_of
@@ -101,13 +105,13 @@ def run(arguments: Sequence[str] | None = None) -> None:
     start()
     _prepare_output()
     if "_HEADCOUNT_COMPLETE" in os.environ:
-        from headcount.cli.completion import VARIABLE, completions
+        from headcount.cli.commands.completion import VARIABLE, completions
 
         click.echo(completions(os.environ[VARIABLE]))
         return
     given = sys.argv[1:] if arguments is None else arguments
     if any("://" in each or each.startswith("adbc+") for each in given):
-        from headcount.cli.hiding import hide_secrets
+        from headcount.cli.service.hide_passwords import hide_secrets
 
         hide_secrets(given)
     end(main(given))

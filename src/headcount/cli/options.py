@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from headcount._internal.parameters import Flag, read_all
 from headcount.cli.config import use_config
-from headcount.flags import Flag, read_all
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Command], Command]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
-from headcount.bounding import Bound, Measured_co
+from headcount.bounds import Bound, Measured_co
 from headcount.events.log import EventLog
 
 Progress = Callable[[str, int, int | None], None]
@@ -13,7 +13,7 @@ Progress = Callable[[str, int, int | None], None]
 
 
 class Engine(Protocol):
-    """Measures a log under a bound; draws hang on the secret as :mod:`headcount.engines.draws` defines."""
+    """Measures a log under a bound; draws hang on the secret as :mod:`headcount.bounds.draws` defines."""
 
     def can(self, kind: type[Bound[Any]]) -> bool:
         """Say whether bounds of a kind can be measured, without looking at data."""

@@ -16,13 +16,13 @@ from typing import Any, NoReturn
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from headcount.answers.words import some
 from headcount.errors import DataError, NotSelectedError, UnknownNameError, UsageError
-from headcount.events.casts import InexactError, cast_exactly, limits
-from headcount.events.formats import is_text, known_format, plain_type, reading, value_type
-from headcount.events.readers import open_source
-from headcount.events.texts import MAX_TEXT_BYTES
-from headcount.folders import refuse_special
+from headcount.events.encode.cast import InexactError, cast_exactly, limits
+from headcount.events.encode.text_columns import MAX_TEXT_BYTES
+from headcount.events.sources.files.formats import is_text, known_format, plain_type, reading, value_type
+from headcount.events.sources.source import open_source
+from headcount.releases.folder_files import refuse_special
+from headcount.releases.formatting import some
 
 _LABEL_NAMES = ("label", "name", "title")
 _TEXT = ".txt"

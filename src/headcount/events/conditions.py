@@ -20,12 +20,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount.errors import UsageError
-from headcount.events.casts import InexactError, cast_exactly
-from headcount.events.column_types import check_comparable
-from headcount.events.formats import plain_type, value_type
+from headcount.events.encode.cast import InexactError, cast_exactly
+from headcount.events.encode.column_types import check_comparable
+from headcount.events.encode.text_columns import is_textual
 from headcount.events.notation import PLAIN, Notation, Notations
-from headcount.events.parsing import numbers, whole_numbers
-from headcount.events.texts import is_textual
+from headcount.events.sources.files.formats import plain_type, value_type
+from headcount.events.sources.files.scalar import numbers, whole_numbers
 from headcount.events.times import TimeFormat, stamped
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {

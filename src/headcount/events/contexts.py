@@ -18,12 +18,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headcount.arrays import Codes
+from headcount._internal.arrays import Codes
 from headcount.errors import DataError, NotSelectedError, UsageError
-from headcount.events.casts import InexactError, cast_exactly
-from headcount.events.column_types import check_comparable, check_id_type
-from headcount.events.formats import is_text, plain_type, value_type
-from headcount.events.ids import Listed, LookUp
+from headcount.events.encode.cast import InexactError, cast_exactly
+from headcount.events.encode.column_types import check_comparable, check_id_type
+from headcount.events.encode.id_table import Listed, LookUp
+from headcount.events.sources.files.formats import is_text, plain_type, value_type
 from headcount.events.times import LABELS, Part, TimeFormat
 
 SEPARATOR = "|"

@@ -13,23 +13,35 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from headcount.answers.words import some
+from headcount._internal.spelling import documented
 from headcount.errors import UnknownNameError, UsageError
 from headcount.events.catalogue import Catalogue, UnknownCatalogue, absent_or_read, read_catalogue
-from headcount.events.column_types import check_id_type, check_times_type, check_value_type, id_type, whole_ids
 from headcount.events.conditions import Condition, described_conditions
 from headcount.events.contexts import Context, UnknownContext
-from headcount.events.flags import KEPT, READERS
-from headcount.events.formats import TextOptions
+from headcount.events.encode.column_types import (
+    check_id_type,
+    check_times_type,
+    check_value_type,
+    id_type,
+    whole_ids,
+)
+from headcount.events.encode.text_columns import sound_batch
+from headcount.events.log_parameters import KEPT, READERS
 from headcount.events.notation import Separators
-from headcount.events.own_rows import OwnRows, beneath
-from headcount.events.readers import FileSource, Source, TableSource, open_source
+from headcount.events.record_values import Range, read_range
 from headcount.events.roles import Roles, clocks, understood
-from headcount.events.sources.asked import Asked
-from headcount.events.store import PackedSource, damaged, is_store, open_store, read_stored_catalogue
-from headcount.events.texts import sound_batch
-from headcount.events.values import Range, read_range
-from headcount.spelling import documented
+from headcount.events.sources.databases.table_or_query import Asked
+from headcount.events.sources.files.formats import TextOptions
+from headcount.events.sources.files.packed_store import (
+    PackedSource,
+    damaged,
+    is_store,
+    open_store,
+    read_stored_catalogue,
+)
+from headcount.events.sources.row_as_user import OwnRows, beneath
+from headcount.events.sources.source import FileSource, Source, TableSource, open_source
+from headcount.releases.formatting import some
 
 MOST_CELLS = 200_000_000
 _WANTED = {
@@ -393,3 +405,11 @@ def _columns(roles: Roles, context: Context | None, conditions: Sequence[Conditi
 def _check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise UsageError(f"{name} must be {' or '.join(allowed)}", given=value)
+
+
+def check_log(log: object) -> None:
+    """Refuse what is no log."""
+    if not isinstance(log, EventLog):
+        raise UsageError(
+            f"log must be an EventLog, not {type(log).__name__}", remedy="make one with headcount.read_events"
+        )

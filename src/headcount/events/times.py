@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from headcount.arrays import Codes, Integers
+from headcount._internal.arrays import Codes, Integers
 from headcount.errors import DataError, UsageError
-from headcount.events.formats import plain_type, value_type
-from headcount.events.kernels import parsing
-from headcount.events.parsing import FIRST, LAST, Moments, iso_times, numbers, times_by, whole_numbers
-from headcount.events.texts import is_textual
-from headcount.events.zones import EPOCH, MICROSECOND, zone_named
+from headcount.events.encode.text_columns import is_textual
+from headcount.events.sources.files.formats import plain_type, value_type
+from headcount.events.sources.files.kernels import scalar
+from headcount.events.sources.files.scalar import FIRST, LAST, Moments, iso_times, numbers, times_by, whole_numbers
+from headcount.events.time_zones import EPOCH, MICROSECOND, zone_named
 
 Part = Literal["weekday", "hour", "month"]
 
@@ -93,7 +93,7 @@ class TimeFormat:
             shown = shown.copy()
             shown[moments.instant] = clocks.shown(moments.micros[moments.instant])
         codes = np.empty(shown.size, dtype=np.int32)
-        parsing.part(shown, moments.there, _PLACES[part], codes)
+        scalar.part(shown, moments.there, _PLACES[part], codes)
         return codes
 
     def instants(self, column: pa.Array) -> tuple[Integers, NDArray[np.bool_]]:

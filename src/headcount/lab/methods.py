@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headcount.lab.published.cim import CoupledIteration
-from headcount.lab.published.counts import HandPickedPublished, LaplacePerturbationPublished
-from headcount.lab.published.dpsense import ScaledSensitivityControlPublished, SensitivityControlPublished
-from headcount.lab.published.pncf_method import PncfPublished
-from headcount.lab.published.pncf_predictions import PncfPredictionsPublished
-from headcount.lab.published.pritop import PriTopPublished
-from headcount.lab.published.smoothing import (
+from headcount.lab.as_published.counts.dpsense import (
+    ScaledSensitivityControlPublished,
+    SensitivityControlPublished,
+)
+from headcount.lab.as_published.counts.laplace_hpa import HandPickedPublished, LaplacePerturbationPublished
+from headcount.lab.as_published.counts.smoothing import (
     FourierPerturbationPublished,
     RandomGroupsPublished,
     SampledGroupsPublished,
     TunedGroupsPublished,
 )
-from headcount.lab.published.suppression import SuppressionPublished
-from headcount.method import Method
+from headcount.lab.as_published.queries.cim import CoupledIteration
+from headcount.lab.as_published.recommender.pncf_model import PncfPublished
+from headcount.lab.as_published.recommender.pncf_predictions import PncfPredictionsPublished
+from headcount.lab.as_published.tags.pritop import PriTopPublished
+from headcount.lab.as_published.tags.suppression import SuppressionPublished
+from headcount.methods.method import Method
 
 METHODS: Mapping[str, tuple[type[Method], ...]] = {
     "counts": (

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from headcount.ledger.accounting import Budget
-from headcount.ledger.book import Balance, Book, Place
+from headcount.ledger.balances import Balance, Book, Place
 from headcount.ledger.charges import Spent, less, plain
+from headcount.ledger.composition import Budget
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What one request costs, and what was spent so far: exact amounts, and how they add up.
 
-How much may be spent, and which costs fit into it, is :mod:`headcount.ledger.accounting`.
+How much may be spent, and which costs fit into it, is :mod:`headcount.ledger.composition`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 
+from headcount.accounting.guarantee import GROUP_UNIT, UNIT, Guarantee, Standing, in_short
+from headcount.accounting.zcdp import epsilon_for, pure_rho
 from headcount.errors import HeadcountError, RefusedError, UsageError
-from headcount.guarantee import GROUP_UNIT, UNIT, Guarantee, Standing, in_short
-from headcount.zcdp import epsilon_for, pure_rho
 
 ZERO = Decimal(0)
 _PLACES = 160  # decimals that an amount may have

@@ -18,28 +18,28 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from headcount.budget import Amount
+from headcount._internal.spelling import speaks_python
+from headcount.accounting.budget import Amount
 from headcount.errors import RefusedError, UnknownNameError, UsageError
-from headcount.ledger import queries
-from headcount.ledger.accounting import Budget
 from headcount.ledger.accounts import Account, Issued, account_of
-from headcount.ledger.anchor import Anchor, Mark
-from headcount.ledger.book import Asked, Book
+from headcount.ledger.balances import Asked, Book
 from headcount.ledger.charges import Charge, plain
-from headcount.ledger.journal import (
+from headcount.ledger.composition import Budget
+from headcount.ledger.journal.anchor import Anchor, Mark
+from headcount.ledger.journal.entries import (
     Chain,
     Entry,
     digest_of,
     identity_of,
 )
-from headcount.ledger.keeping import KeptJournal
-from headcount.ledger.moving import read_lines, write_lines
+from headcount.ledger.journal.export import read_lines, write_lines
+from headcount.ledger.journal.journal_store import KeptJournal
+from headcount.ledger.journal.verify import Replay, Verification, verify
 from headcount.ledger.names import check_asked, check_name, user_name
 from headcount.ledger.reservations import Reservation
-from headcount.ledger.transactions import Transaction
-from headcount.ledger.verifying import Replay, Verification, verify
+from headcount.ledger.stores import queries
+from headcount.ledger.stores.transactions import Transaction
 from headcount.ledger.windows import Span, Windows
-from headcount.spelling import speaks_python
 
 Told = TypeVar("Told")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 
 from headcount.errors import UsageError
-from headcount.ledger.journal import canonical_request
+from headcount.ledger.journal.entries import canonical_request
 
 _LONGEST_NAME = 200
 

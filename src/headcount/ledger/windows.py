@@ -16,7 +16,7 @@ Why it is private
         Σ εᵢ over the requests that touch W  <=  Σ over w in W of Σ εᵢ over those that touch w  <=  m ε,
 
     and likewise for δ, and for ρ and slack. That is all that a filter asks for: see
-    :mod:`headcount.ledger.accounting`. So all answers there will ever be are (m ε, m δ)-DP for this pair of logs.
+    :mod:`headcount.ledger.composition`. So all answers there will ever be are (m ε, m δ)-DP for this pair of logs.
     With the filter ``zcdp`` they are m γ-approximately m ρ-zCDP, hence (ε', m δ)-DP, where ε' is what m ρ implies
     at the half of m δ that is not for slack. A request over several windows counts once on the left, and in each
     of its windows on the right. The ledger does not know W, and need not: the bound holds for every W. A lifetime

@@ -4,7 +4,7 @@ Why it is private
     Whole numbers that move by at most Δ in L2, plus independent noise with P(x) ∝ exp(-x² / (2 σ²)), are ρ-zero-
     concentrated differentially private for ρ = Δ² / (2 σ²): exactly as continuous Gaussian noise would make them,
     in any number of dimensions (theorem 14 of the reference). Which ρ implies (ε, δ) is said by
-    :mod:`headcount.zcdp`, rounded down; sigma is rounded up.
+    :mod:`headcount.accounting.zcdp`, rounded down; sigma is rounded up.
 
 Reference
     C. Canonne, G. Kamath, T. Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020.
@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.budget import Price
+from headcount.accounting.budget import Price
+from headcount.accounting.noise_distributions import DiscreteGaussian
 from headcount.errors import HeadcountError, UsageError
-from headcount.noise import peer
-from headcount.noise.bulk import draws
-from headcount.noise.source import NoiseSource
-from headcount.noise_law import DiscreteGaussian
+from headcount.noise import opendp_doorway
+from headcount.noise.randomness import NoiseSource
+from headcount.noise.samplers.vectors import draws
 
 _MOST = 2**31 - 1  # sigma in steps, for the integer sampler
 _FINE = 1 << 23  # numerator and denominator of sigma where it is no whole number
@@ -65,7 +65,7 @@ def confirm(sigma: Fraction, l2_squared: int, price: Price) -> None:
     if Fraction(moved) ** 2 < l2_squared:
         moved = math.nextafter(moved, math.inf)
     noise = _opendp_gaussian(sigma)
-    curve = peer.approximate(noise).map(moved)
+    curve = opendp_doorway.approximate(noise).map(moved)
     epsilon, rho = curve.epsilon(float(price.delta)), noise.map(moved)
     if not (epsilon <= float(price.epsilon) * (1 + 1e-9) and rho <= float(price.rho) * (1 + 1e-9)):
         raise HeadcountError(f"noise of σ = {sigma} does not pay for L2² = {l2_squared} at {price}")
@@ -104,7 +104,7 @@ def pieces(sigma: Fraction) -> tuple[int, int, int, int, int]:
 
 
 def _opendp_gaussian(sigma: Fraction) -> Any:
-    return peer.gaussian(float(sigma))  # exactly: a power of two divides it
+    return opendp_doorway.gaussian(float(sigma))  # exactly: a power of two divides it
 
 
 def opendp_release(values: NDArray[np.int64], law: DiscreteGaussian) -> NDArray[np.int64]:

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.errors import HeadcountError, UsageError
-from headcount.noise import peer
-from headcount.noise.bulk import draws
-from headcount.noise.source import NoiseSource
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise import opendp_doorway
+from headcount.noise.randomness import NoiseSource
+from headcount.noise.samplers.vectors import draws
 
 _MOST = 2**31 - 1  # numerator and denominator of a scale in the integer sampler
 _WORDS_PER_DRAW = 8  # about what one draw uses
@@ -111,7 +111,7 @@ def _opendp_laplace(scale: Fraction) -> Any:
     rounded = float(scale)
     if Fraction(rounded) < scale:
         rounded = math.nextafter(rounded, math.inf)
-    return peer.laplace(rounded)
+    return opendp_doorway.laplace(rounded)
 
 
 def opendp_release(values: NDArray[np.int64], law: DiscreteLaplace) -> NDArray[np.int64]:

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headcount.answers.top import top
-from headcount.releases import Release
-from headcount.reports.plots import LONGEST_NAME, clip, unknown_beside
+from headcount.releases.release import Release
+from headcount.releases.top_k import top
+from headcount.reports.charts.release_charts import LONGEST_NAME, clip, unknown_beside
 
 RANKED = 20  # items in the ranking and its table
 GRID_ITEMS = 15  # items in the heat map

@@ -21,11 +21,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headcount.arrays import Floats, Integers
-from headcount.releases import Release
+from headcount._internal.arrays import Floats, Integers
+from headcount.releases.release import Release
 from headcount.reports import excerpts
-from headcount.reports.plots import unknown_beside
-from headcount.reports.wording import across
+from headcount.reports.charts.release_charts import unknown_beside
+from headcount.reports.sentences import across
 
 MOST_CELLS = 1_000_000
 """So many counts, with their intervals, are in a page; of more, the rows with the largest."""

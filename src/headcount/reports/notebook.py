@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from headcount.answers.order import told_nothing
-from headcount.answers.top import top
-from headcount.answers.words import listed, some, whole
+from headcount._internal.notebook_display import Picture
 from headcount.errors import UnknownNameError, UsageError
-from headcount.families import table as described
-from headcount.reports.wording import counted_words, interval_words
-from headcount.showing import Picture
+from headcount.methods.registry import table as described
+from headcount.releases.formatting import listed, some, whole
+from headcount.releases.ordering import told_nothing
+from headcount.releases.top_k import top
+from headcount.reports.sentences import counted_words, interval_words
 
 if TYPE_CHECKING:
-    from headcount.releases import Release
+    from headcount.releases.release import Release
     from headcount.reports.page import Figure
 
 ROWS = 10
@@ -111,7 +111,7 @@ def _rankings(release: Release) -> list[Markup]:
 
 
 def _answers(release: Release) -> list[Markup]:
-    from headcount.reports.answers import answer_blocks
+    from headcount.reports.parts.query_answers import answer_blocks
 
     blocks = answer_blocks(release, 2 * ROWS)
     shown = [_table(each.statement or "Counts of records", each.rows, number="answer") for each in blocks]
@@ -220,28 +220,32 @@ def _has(release: Release, what: str) -> bool:
 
 
 def _items(release: Release) -> Figure:
-    from headcount.reports import excerpts, plots
+    from headcount.reports import excerpts
+    from headcount.reports.charts import release_charts
     from headcount.reports.page import Figure
 
     rows = excerpts.ranked(release)
     table = excerpts.columns(rows, "name", "count", "low", "high")
     title = f"The {some(len(rows), 'largest count')}"
-    return Figure.of("items", plots.ranking(table, title=title, counted=counted_words(release)))
+    return Figure.of("items", release_charts.ranking(table, title=title, counted=counted_words(release)))
 
 
 def _contexts(release: Release) -> Figure:
-    from headcount.reports import excerpts, plots
+    from headcount.reports import excerpts
+    from headcount.reports.charts import release_charts
     from headcount.reports.page import Figure
-    from headcount.reports.wording import across
+    from headcount.reports.sentences import across
 
     names = excerpts.contexts(release)
     grid = excerpts.grid(release, names)
     title = f"The largest counts, by {across(release)}"
-    return Figure.of("contexts", plots.heat_map(grid, title=title, counted=counted_words(release), contexts=names))
+    return Figure.of(
+        "contexts", release_charts.heat_map(grid, title=title, counted=counted_words(release), contexts=names)
+    )
 
 
 def _activity(release: Release) -> Figure:
-    from headcount.reports.activity import histograms
+    from headcount.reports.parts.activity import histograms
 
     return histograms(release)[0].figure
 

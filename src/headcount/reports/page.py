@@ -25,11 +25,11 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from headcount.answers.words import whole
 from headcount.errors import SurroundingsError, UsageError
+from headcount.releases.formatting import whole
+from headcount.reports.charts.release_charts import spec_of
+from headcount.reports.charts.themes import THEMES
 from headcount.reports.explorer import Explorer
-from headcount.reports.plots import spec_of
-from headcount.reports.themes import THEMES
 from headcount.version import __version__
 
 _DRAWING = threading.Lock()
@@ -170,7 +170,7 @@ def _bare(chart: alt.TopLevelMixin) -> tuple[str, dict[str, Any]]:
 @functools.cache
 def _templates() -> Environment:
     templates = Environment(
-        loader=PackageLoader("headcount.reports", "."),
+        loader=PackageLoader("headcount.reports"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -194,7 +194,7 @@ def _vega_lite() -> str:
 
 
 def _own(*names: str) -> Markup:
-    folder = resources.files("headcount.reports")
+    folder = resources.files("headcount.reports").joinpath("templates")
     return _script("".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names))
 
 

@@ -13,16 +13,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from headcount.answers.words import per_cent, whole
-from headcount.guarantee import Standing
-from headcount.noise_law import DiscreteGaussian, Law
-from headcount.releases import Release
-from headcount.reports import activity, excerpts, page, plots
+from headcount.accounting.guarantee import Standing
+from headcount.accounting.noise_distributions import DiscreteGaussian, Law
+from headcount.releases.formatting import per_cent, whole
+from headcount.releases.release import Release
+from headcount.reports import excerpts, page
+from headcount.reports.charts import release_charts
 from headcount.reports.explorer import explorer
 from headcount.reports.page import Figure
-from headcount.reports.part import part_of
-from headcount.reports.rankings import ranking_words
-from headcount.reports.wording import (
+from headcount.reports.parts import activity
+from headcount.reports.parts.part import part_of
+from headcount.reports.parts.rankings import ranking_words
+from headcount.reports.sentences import (
     across,
     bound,
     counted_words,
@@ -136,15 +138,17 @@ def _ranking_figure(release: Release, rows: Sequence[excerpts.Row], counted: str
         note += " The limit may have swapped others."
     if release.uncovered is not None:
         note += f" {release.uncovered}"
-    if plots.furthest(table) is not None:
+    if release_charts.furthest(table) is not None:
         note += " An arrow says that an interval goes on beyond the chart; the table has its end."
-    wide, narrow = (plots.ranking(table, title=title, counted=counted, narrow=each) for each in (False, True))
+    wide, narrow = (
+        release_charts.ranking(table, title=title, counted=counted, narrow=each) for each in (False, True)
+    )
     return Figure.of("ranking", wide, note, narrow)
 
 
 def _curve_figure(release: Release, counted: str) -> Figure:
     items, level = release.items, release.interval.level
-    total, above = items.num_rows, plots.clear_of_noise(items)
+    total, above = items.num_rows, release_charts.clear_of_noise(items)
     chance = round(total * (1 - level) / 2)
     title = f"{above:,} of {total:,} items stand clear of the noise"
     note = (
@@ -160,7 +164,9 @@ def _curve_figure(release: Release, counted: str) -> Figure:
             f"{counted}. The light band goes from low to high of each; {interval_words(release)}. Small counts "
             "were drawn together, since the noise leaves little to tell them apart."
         )
-    chart = plots.rank_size(items, title=title, counted=counted, level=level, noise_alone=noise_alone(release))
+    chart = release_charts.rank_size(
+        items, title=title, counted=counted, level=level, noise_alone=noise_alone(release)
+    )
     return Figure.of("curve", chart, note)
 
 
@@ -170,9 +176,10 @@ def _heat_figure(release: Release, grid: pa.Table, names: Sequence[str], counted
         f"The {items} most counted items, by {across(release)}" if items > 1 else f"One item, by {across(release)}"
     )
     wide, narrow = (
-        plots.heat_map(grid, title=title, counted=counted, contexts=names, narrow=each) for each in (False, True)
+        release_charts.heat_map(grid, title=title, counted=counted, contexts=names, narrow=each)
+        for each in (False, True)
     )
-    numbered = len(names) < plots.MOST_NUMBERED
+    numbered = len(names) < release_charts.MOST_NUMBERED
     note = f"{counted}." + (" Cells without a number cannot be told from zero." if numbered else "")
     note = f"{note} {_left_out(release, names)}".strip()
     return Figure.of("heat", wide, note, narrow if len(names) < NARROW_CONTEXTS else None)

@@ -19,7 +19,7 @@ from fastapi.routing import APIRoute
 from starlette.types import Message, Receive
 
 from headcount.errors import HeadcountError
-from headcount.studio.forgery import SAFE, check_origin
+from headcount.studio.security.csrf import SAFE, check_origin
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _UPLOADS: set[Callable[..., Any]] = set()

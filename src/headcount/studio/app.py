@@ -11,12 +11,13 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, FastAPI
 from starlette.concurrency import run_in_threadpool
 
-from headcount.studio import api, failures, pages
+from headcount.studio import api, pages
 from headcount.studio.access import door_of
-from headcount.studio.describing import Described
-from headcount.studio.security import Shell
+from headcount.studio.security.middleware import Shell
 from headcount.studio.settings import Settings
 from headcount.studio.studio import Studio
+from headcount.studio.web import error_responses
+from headcount.studio.web.openapi import Described
 from headcount.version import __version__
 
 
@@ -51,7 +52,7 @@ def app_of(studio: Studio) -> FastAPI:
         check_doors(router)
         app.include_router(router)
         app.state.routes += router.routes
-    failures.install(app)
+    error_responses.install(app)
     app.add_middleware(Shell, studio=studio)
     return app
 
@@ -59,8 +60,9 @@ def app_of(studio: Studio) -> FastAPI:
 def routers() -> Iterator[APIRouter]:
     """Find the routers of all modules of pages and of the API."""
     for package in (api, pages):
-        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            yield from importlib.import_module(found.name).ROUTERS
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.ispkg and not module.name.rpartition(".")[2].startswith("_"):
+                yield from importlib.import_module(module.name).ROUTERS
 
 
 def check_doors(router: APIRouter) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headcount.lab.made_up.logs import checkins
+from headcount.lab.synthetic.logs import checkins
 from headcount.studio.access import Role
 from headcount.studio.studio import Studio
 

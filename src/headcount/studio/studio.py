@@ -5,17 +5,17 @@ from __future__ import annotations
 from fastapi import Request
 
 from headcount.ledger import Ledger
-from headcount.studio.exploring.shelf import Shelf
-from headcount.studio.locking import FolderLock
-from headcount.studio.security import Cookies
+from headcount.studio.folder_lock import FolderLock
+from headcount.studio.jobs.service import Work
+from headcount.studio.security.middleware import Cookies
+from headcount.studio.services.exploration.release_cache import Shelf
 from headcount.studio.settings import Settings
+from headcount.studio.store.audit_log import Deeds
+from headcount.studio.store.database import Store
 from headcount.studio.store.datasets import Datasets
-from headcount.studio.store.deeds import Deeds
 from headcount.studio.store.jobs import Jobs
-from headcount.studio.store.opening import Store
-from headcount.studio.store.people import People
 from headcount.studio.store.releases import Releases
-from headcount.studio.work.service import Work
+from headcount.studio.store.users import People
 
 
 class Studio:

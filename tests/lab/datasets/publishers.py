@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.lab.papers import papers
+from tests.lab.replicate import papers
 
 Rows = Sequence[tuple[int, int | str]]
 TRAIN = """\

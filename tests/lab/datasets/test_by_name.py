@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from headcount.errors import AbsentError, DataError, UnknownNameError
-from headcount.events.encoding import EncodedLog
+from headcount.events.encode.passes import EncodedLog
 from headcount.lab.datasets import baskets, downloads, large, stand_ins
 from headcount.lab.datasets import by_name as datasets
 from headcount.lab.datasets.by_name import check_sizes, form_of, load
 from headcount.lab.datasets.entries import AGES, ENTRIES
 from headcount.lab.datasets.parsed import Sizes
-from tests.lab.papers import papers
+from tests.lab.replicate import papers
 
 HOME = os.environ.get("HEADCOUNT_DATA")
 

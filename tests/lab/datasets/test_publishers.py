@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from headcount.errors import AbsentError, DataError, UsageError
-from headcount.events.encoding import EncodedLog
-from headcount.lab.datasets import files, large, people
+from headcount.events.encode.passes import EncodedLog
+from headcount.lab.datasets import files, large, user_tables
 from headcount.lab.datasets.by_name import Dataset, form_of, load, save_copy, where_to_get
 from headcount.lab.datasets.entries import ENTRIES
 from headcount.lab.datasets.entry import DatasetEntry
 from headcount.lab.datasets.parsed import Census, Parsed, Sizes
 from tests.lab.datasets.publishers import COMBINED, OTHER_FORMS, PUBLISHED, TEST, TRAIN, Published, texts
-from tests.lab.papers import papers
+from tests.lab.replicate import papers
 
 FORMS = [*PUBLISHED.items(), *OTHER_FORMS.items()]
 
@@ -123,16 +123,16 @@ def test_which_adults_are_taken_hangs_on_their_content_alone(
     ]
     lines = [*many, *many[:3]]  # some people are alike
     texts({"adult.data": "\n".join(lines), "adult.test": TEST})(tmp_path)
-    monkeypatch.setattr(people, "ADULTS", 20)
-    table = people.adult(tmp_path).table
-    kept = people.adult_cells(table)
+    monkeypatch.setattr(user_tables, "ADULTS", 20)
+    table = user_tables.adult(tmp_path).table
+    kept = user_tables.adult_cells(table)
     assert kept.num_rows == 20
     order = np.random.default_rng(1).permutation(table.num_rows)
-    assert people.adult_cells(table.take(pa.array(order))).equals(kept)
+    assert user_tables.adult_cells(table.take(pa.array(order))).equals(kept)
     other = [lines[place] for place in np.random.default_rng(2).permutation(len(lines))]
     texts({"adult.data": "\n".join(other[10:]), "adult.test": "\n".join(other[:10]) + "\n" + TEST})(tmp_path)
-    assert people.adult_cells(people.adult(tmp_path).table).equals(kept)
-    assert people.adult_cells(table.slice(5)).equals(kept) is False  # other people
+    assert user_tables.adult_cells(user_tables.adult(tmp_path).table).equals(kept)
+    assert user_tables.adult_cells(table.slice(5)).equals(kept) is False  # other people
 
 
 def test_films_that_few_people_rated_and_people_with_enough_of_them(monkeypatch: pytest.MonkeyPatch) -> None:

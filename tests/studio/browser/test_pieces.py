@@ -12,13 +12,13 @@ import pytest
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse
 
+from headcount.accounting.guarantee import Guarantee
 from headcount.errors import UsageError
-from headcount.guarantee import Guarantee
-from headcount.studio import rendering
 from headcount.studio.access import Role, Visitor
 from headcount.studio.pages.assets import ROUTERS
-from headcount.studio.security import HEADERS
+from headcount.studio.security.middleware import HEADERS
 from headcount.studio.settings import Settings
+from headcount.studio.web import templates
 from tests.studio.browser.conftest import Visit, serving
 
 CHART = {
@@ -90,8 +90,8 @@ def pieces() -> Iterator[str]:
         job = SimpleNamespace(state="running", progress={"doing": "reading", "done": 1, "of": 4})
         values = {"fields": FIELDS, "job": job, "chart": CHART, "guarantee": Guarantee(epsilon=Decimal(1)),
                   "error": UsageError("no", remedy="yes"), "visitor": request.state.visitor, "csrf": "c1",
-                  "studio": None, "active": "/", "request": request, "places": rendering.PLACES}  # fmt: skip
-        return HTMLResponse(rendering.environment().from_string(PAGE).render(values))
+                  "studio": None, "active": "/", "request": request, "places": templates.PLACES}  # fmt: skip
+        return HTMLResponse(templates.environment().from_string(PAGE).render(values))
 
     @app.get("/found")
     def found(q: str) -> Response:
@@ -103,7 +103,7 @@ def pieces() -> Iterator[str]:
 
     @app.post("/broken")
     def broken(request: Request) -> Response:
-        return rendering.page(request, "failure.html.jinja", status=409, error=UsageError("the budget is spent"))
+        return templates.page(request, "failure.html.jinja", status=409, error=UsageError("the budget is spent"))
 
     for router in ROUTERS:
         app.include_router(router)

@@ -14,7 +14,7 @@ from headcount.studio.studio import Studio
 from tests.reports.conftest import make
 from tests.studio.browser.conftest import PATIENCE, Visit, serving
 from tests.studio.conftest import _session, people
-from tests.studio.showing import put
+from tests.studio.support.releases import put
 
 DAYS = ("Monday", "Tuesday", "Friday")
 Window = Callable[..., Visit]

@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 from playwright.sync_api import Page
 
-from headcount.lab.made_up.logs import CheckIns, checkins
+from headcount.lab.synthetic.logs import CheckIns, checkins
 from headcount.studio.app import app_of
 from headcount.studio.settings import Limits, Settings
 from headcount.studio.studio import Studio

@@ -11,20 +11,20 @@ from typing import Annotated, Any, ClassVar, Literal
 import click
 import pytest
 
+from headcount._internal.parameters import Flag
 from headcount.cli import options
 from headcount.cli.main import program
-from headcount.counts.request import ReleaseRequest
-from headcount.counts.simple_random import SimpleRandom
-from headcount.events.flags import FLAGS, READERS
-from headcount.families import FAMILIES
-from headcount.family import Family, Listed
-from headcount.flags import Flag
-from headcount.request import Spending, flags_of, request_of
+from headcount.events.log_parameters import FLAGS, READERS
+from headcount.methods.counts.request import ReleaseRequest
+from headcount.methods.counts.simple_random import SimpleRandom
+from headcount.methods.family import Family, Listed
+from headcount.methods.registry import FAMILIES
+from headcount.methods.request import Spending, flags_of, request_of
 from headcount.studio import forms
-from headcount.studio.forms.posting import read_request
+from headcount.studio.forms.posted_form import read_request
 from headcount.studio.studio import Studio
 from tests.studio.conftest import Browser
-from tests.studio.showing import visitor_of
+from tests.studio.support.releases import visitor_of
 
 _BINS = "[age]\nedges = [0, 18, 65, 120]\n"
 _ASKED = "SELECT COUNT(*) FROM people WHERE age < 18"
@@ -233,10 +233,10 @@ class _MyRequest(ReleaseRequest):
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     """Return a module of the family of counts, for what is declared in a test."""
-    made = types.ModuleType("headcount.counts.made_up")
+    made = types.ModuleType("headcount.methods.counts.made_up")
     made.__dict__.update(Mine=_Mine, MyRequest=_MyRequest)
-    monkeypatch.setitem(sys.modules, "headcount.counts.made_up", made)
-    monkeypatch.setattr(_Mine, "__module__", "headcount.counts.made_up")
+    monkeypatch.setitem(sys.modules, "headcount.methods.counts.made_up", made)
+    monkeypatch.setattr(_Mine, "__module__", "headcount.methods.counts.made_up")
     return made
 
 

@@ -11,20 +11,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headcount.bounding import Bound, Measured_co, Records
-from headcount.bounding.partial import CELLS, HALVES, KEYS, put_together
+from headcount.bounds import Bound, Measured_co, Records
+from headcount.bounds.partial_sums import CELLS, HALVES, KEYS, put_together
 from headcount.engines.engine import Progress, silent
-from headcount.engines.local import LocalEngine
-from headcount.engines.spark.dealing import Met
-from headcount.engines.spark.frames import FEW_PACKETS, check_source, dealt_frame, unread
+from headcount.engines.local.engine import LocalEngine
+from headcount.engines.spark.partition_frames import FEW_PACKETS, check_source, dealt_frame, unread
+from headcount.engines.spark.partition_rows import Met
 from headcount.engines.spark.progress import watched
+from headcount.engines.spark.row_tallies import tally_of, without_tally
 from headcount.engines.spark.session import failure, open_session, set_for_now, table_of
 from headcount.engines.spark.steps import CELLS_IN_SPARK, Measure
-from headcount.engines.spark.tallies import tally_of, without_tally
 from headcount.engines.spark.tasks import task_of
 from headcount.events.log import EventLog
-from headcount.events.spark_frames import SparkSource
-from headcount.events.store import Tally
+from headcount.events.sources.files.packed_store import Tally
+from headcount.events.sources.spark_frames import SparkSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headcount.engines.spark.surroundings import error_in
+from headcount._internal.extras import remedy
+from headcount.engines.spark.environment import error_in
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
-from headcount.extras import remedy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

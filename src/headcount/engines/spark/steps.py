@@ -15,18 +15,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headcount.bounding import Bound, Cells
-from headcount.bounding.partial import taken_apart
-from headcount.engines.cells import groups_of_all
-from headcount.engines.local import LocalEngine
-from headcount.engines.passes import Passes
-from headcount.engines.spark.dealing import Met, dealt, keys_of, packed, unpacked
-from headcount.engines.spark.tallies import cells_of
-from headcount.engines.walking import user_keys
+from headcount.bounds import Bound, Cells
+from headcount.bounds.partial_sums import taken_apart
+from headcount.engines.local.engine import LocalEngine
+from headcount.engines.local.measures.group_cells import groups_of_all
+from headcount.engines.local.partitions import user_keys
+from headcount.engines.local.runner import Passes
+from headcount.engines.spark.partition_rows import Met, dealt, keys_of, packed, unpacked
+from headcount.engines.spark.row_tallies import cells_of
 from headcount.errors import DataError
-from headcount.events.file_parts import FilePart, rows_of
 from headcount.events.log import EventLog
-from headcount.events.readers import FileSource, Source, TableSource, open_source
+from headcount.events.sources.files.file_parts import FilePart, rows_of
+from headcount.events.sources.source import FileSource, Source, TableSource, open_source
 
 CELLS_IN_SPARK = "part int, place bigint, name binary, high bigint, low bigint"
 _HELD = 256 << 20  # bytes of a partition's rows that are held in memory; more go to a file

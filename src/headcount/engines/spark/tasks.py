@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from headcount.engines.spark.surroundings import check_versions, errors_marked, prepare_cache, versions
+from headcount.engines.spark.environment import check_versions, errors_marked, prepare_cache, versions
 
 Batches = Iterator[Any]
 

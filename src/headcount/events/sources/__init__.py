@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from headcount.errors import UsageError
-from headcount.events.sources.asked import NOTHING, Asked
+from headcount.events.sources import databases
+from headcount.events.sources.databases.table_or_query import NOTHING, Asked
 
 __all__ = ["NOTHING", "Asked", "is_address", "opened"]
 
 _HOMES = {
-    "postgresql": "postgres:Postgres", "postgres": "postgres:Postgres", "duckdb": "duck:Duck",
+    "postgresql": "postgres:Postgres", "postgres": "postgres:Postgres", "duckdb": "duckdb_files:Duck",
     "sqlite": "sqlite:Sqlite",
 }  # fmt: skip
 
@@ -44,13 +45,15 @@ def opened(events: Any, asked: Asked = NOTHING) -> Any:
 
 
 def _connected(address: str, asked: Asked) -> Any:
-    from headcount.events.sources.database import DatabaseSource
+    from headcount.events.sources.databases.database import DatabaseSource
     from headcount.events.sources.naming import shown
 
     asked.check(shown(address))
-    home = "foreign:AnyDriver" if address.startswith("adbc+") else _HOMES[address.partition("://")[0]]
+    home = "connections:AnyDriver" if address.startswith("adbc+") else _HOMES[address.partition("://")[0]]
     module, _, name = home.partition(":")
-    return DatabaseSource.of(getattr(importlib.import_module(f"{__name__}.{module}"), name)(address), asked)
+    return DatabaseSource.of(
+        getattr(importlib.import_module(f"{databases.__name__}.{module}"), name)(address), asked
+    )
 
 
 def _handed_over(given: Any, asked: Asked) -> Any:
@@ -60,17 +63,19 @@ def _handed_over(given: Any, asked: Asked) -> Any:
     is_expression = hasattr(kind, "to_pyarrow_batches") or hasattr(kind, "to_arrow_reader")
     if not (is_connection or is_expression):
         return None
-    from headcount.events.sources import foreign
-    from headcount.events.sources.database import DatabaseSource
+    from headcount.events.sources.databases import connections
+    from headcount.events.sources.databases.database import DatabaseSource
 
     if not is_connection:
         asked.refuse(f"the {kind.__name__}")
-        return DatabaseSource.of(foreign.Expression(given), asked)
+        return DatabaseSource.of(connections.Expression(given), asked)
     asked.check(f"the {kind.__name__}")
     if isinstance(given, sqlite3.Connection) and (file := _file_of(given)):
         return _connected(f"sqlite:///{file}", asked)
     has_arrow = hasattr(kind, "adbc_get_info") or hasattr(kind, "to_arrow_reader")
-    return DatabaseSource.of((foreign.ArrowConnection if has_arrow else foreign.PlainConnection)(given), asked)
+    return DatabaseSource.of(
+        (connections.ArrowConnection if has_arrow else connections.PlainConnection)(given), asked
+    )
 
 
 def _file_of(connection: sqlite3.Connection) -> str:

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 from headcount.events.sources.naming import scrubbed, shown
-from headcount.events.spool import Spool
+from headcount.events.sources.spool import Spool
 
 _SILENCE = 60  # seconds without a byte after which a server is taken for gone
 

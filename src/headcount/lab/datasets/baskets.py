@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from headcount.arrays import Integers
+from headcount._internal.arrays import Integers
 from headcount.errors import DataError
 from headcount.lab.datasets.files import Member, bad, numbers_by_line, opened
 from headcount.lab.datasets.parsed import Parsed

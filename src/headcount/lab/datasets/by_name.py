@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from headcount.errors import AbsentError, DataError, UnknownNameError, UsageError
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog, read_events
-from headcount.events.readers import Source, TableSource, open_source
+from headcount.events.sources.source import Source, TableSource, open_source
 from headcount.events.times import LABELS
 from headcount.lab.datasets.entries import ENTRIES
 from headcount.lab.datasets.entry import DatasetEntry, Download

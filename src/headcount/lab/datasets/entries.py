@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 import pyarrow.compute as pc
 
-from headcount.events.readers import Source, TableSource
+from headcount.events.sources.source import Source, TableSource
 from headcount.events.times import LABELS
-from headcount.lab.datasets import baskets, downloads, large, people, stand_ins
+from headcount.lab.datasets import baskets, downloads, large, stand_ins, user_tables
 from headcount.lab.datasets.entry import DatasetEntry, Download
 from headcount.lab.datasets.parsed import Sizes, whole
 
@@ -304,26 +304,34 @@ ENTRIES: Mapping[str, DatasetEntry] = {
         licence="CC BY 4.0",
         page="UCI, Adult (https://archive.ics.uci.edu/dataset/2/adult)",
         downloads=(
-            Download((people.ADULT, people.ADULT_TEST), "15 fields between commas, age first", people.adult),
+            Download(
+                (user_tables.ADULT, user_tables.ADULT_TEST),
+                "15 fields between commas, age first",
+                user_tables.adult,
+            ),
         ),
         publisher_says=Sizes(records=48_842, users=0, items=0),
         shared=("uci-adult",),
         copy_columns="the 15 of the publisher, from age to income",
-        people=people.adult_cells,
-        columns=range(people.ADULT_CELLS),
+        people=user_tables.adult_cells,
+        columns=range(user_tables.ADULT_CELLS),
     ),
     "uci-adult-hours": DatasetEntry(
         about="UCI Adult, 30,162 of 45,222 complete records, by hours a week",
         licence="CC BY 4.0",
         page="UCI, Adult (https://archive.ics.uci.edu/dataset/2/adult)",
         downloads=(
-            Download((people.ADULT, people.ADULT_TEST), "15 fields between commas, age first", people.adult),
+            Download(
+                (user_tables.ADULT, user_tables.ADULT_TEST),
+                "15 fields between commas, age first",
+                user_tables.adult,
+            ),
         ),
         publisher_says=Sizes(records=48_842, users=0, items=0),
         shared=("uci-adult",),
         copy_columns="the 15 of the publisher, from age to income",
-        people=people.hours_cells,
-        columns=range(people.HOURS_CELLS),
+        people=user_tables.hours_cells,
+        columns=range(user_tables.HOURS_CELLS),
     ),
     "nltcs": DatasetEntry(
         about="the National Long-Term Care Survey, 16 questions of two values",
@@ -331,26 +339,26 @@ ENTRIES: Mapping[str, DatasetEntry] = {
         page="StatLib, the disability table of the National Long-Term Care Survey (http://lib.stat.cmu.edu/datasets/)",
         downloads=(
             Download(
-                (people.NLTCS,),
+                (user_tables.NLTCS,),
                 "under a heading, 16 answers of 0 or 1, how many people gave them, and percent, between tabs",
-                people.nltcs,
+                user_tables.nltcs,
             ),
         ),
         publisher_says=Sizes(records=21_574, users=0, items=0),
         shared=("nltcs",),
         copy_columns="a0 to a15",
-        people=people.nltcs_cells,
-        columns=range(people.NLTCS_CELLS),
+        people=user_tables.nltcs_cells,
+        columns=range(user_tables.NLTCS_CELLS),
     ),
     "dpbench-nettrace": DatasetEntry(
         about="connections of a network trace by host (DPBench)",
         licence="no licence text found; cite M. Hay and others, SIGMOD 2016",
         page="DPBench, M. Hay and others, SIGMOD 2016 (datafiles/1D of the repository dpcomp_core)",
-        downloads=(Download((people.NETTRACE,), "an array of 4,096 counts", people.nettrace),),
+        downloads=(Download((user_tables.NETTRACE,), "an array of 4,096 counts", user_tables.nettrace),),
         shared=("dpbench-1d",),
         copy_columns="dataset, bin, count",
-        people=people.nettrace_cells,
-        columns=range(people.NETTRACE_CELLS),
+        people=user_tables.nettrace_cells,
+        columns=range(user_tables.NETTRACE_CELLS),
     ),
     "netflix": DatasetEntry(
         about="Netflix",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headcount.events.readers import Source
+from headcount.events.sources.source import Source
 from headcount.lab.datasets.files import Member
 from headcount.lab.datasets.parsed import Parsed, Sizes
 from headcount.lab.datasets.stand_ins import StandInShape

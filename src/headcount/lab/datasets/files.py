@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from headcount.arrays import Integers
+from headcount._internal.arrays import Integers
 from headcount.errors import DataError
 
 BLOCK = 1 << 24

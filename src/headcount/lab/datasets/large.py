@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount.errors import DataError
-from headcount.events.readers import Source, TableSource
+from headcount.events.sources.source import Source, TableSource
 from headcount.lab.datasets.files import Member, bad, blocks, damage_of, opened, table_of, tables_in
 from headcount.lab.datasets.parsed import Parsed, StreamedFile
 

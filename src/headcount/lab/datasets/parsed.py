@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headcount.events.readers import Source, TableSource
+from headcount.events.sources.source import Source, TableSource
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Stand-ins for data that cannot be had: made-up logs with the published sizes of the real ones, and nothing else.
 
 Users, items, records and the largest user are those that the publishers and the papers print; which items people
-have, and how many, is invented (see :mod:`headcount.lab.made_up.logs`). So a stand-in can tell how large samples
+have, and how many, is invented (see :mod:`headcount.lab.synthetic.logs`). So a stand-in can tell how large samples
 or tables become, but not how well a method does on the real log. A smaller ``scale`` has that share of the users
 and of the records; items and the largest user stay, as far as they fit.
 """
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headcount.errors import UsageError
-from headcount.lab.made_up.logs import netflix_shaped
+from headcount.lab.synthetic.logs import netflix_shaped
 
 
 @dataclass(frozen=True)

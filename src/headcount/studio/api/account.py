@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import Request
 
 from headcount.studio.access import Door, Role, door, visitor
-from headcount.studio.bodies import Shape
 from headcount.studio.studio import studio_of
+from headcount.studio.web.json_bodies import Shape
 
 _mine = door(Door.SIGNED_IN, prefix="/api/v1/account", tags=["account"])
 

@@ -8,12 +8,12 @@ from fastapi import Query, Request, Response
 from pydantic import Field
 
 from headcount.errors import UnknownNameError
-from headcount.events.flags import READERS
+from headcount.events.log_parameters import READERS
 from headcount.studio import forms, uploads
 from headcount.studio.access import Door, door, visitor
 from headcount.studio.access import uploads as takes_uploads
-from headcount.studio.bodies import Body, Shape, Told
 from headcount.studio.studio import studio_of
+from headcount.studio.web.json_bodies import Body, Shape, Told
 
 _all = door(Door.SIGNED_IN, prefix="/api/v1", tags=["datasets"])
 _curators = door(Door.CURATORS, prefix="/api/v1", tags=["datasets"])

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from headcount.studio import forms
 from headcount.studio.access import Door, door, visitor
-from headcount.studio.bodies import Body, Shape, Told
-from headcount.studio.curating.asking import asking_fields, family_for, given_asked
-from headcount.studio.curating.experiments import EXPERIMENTS, experiment
+from headcount.studio.services.lab_forms import EXPERIMENTS, experiment
+from headcount.studio.services.request_form import asking_fields, family_for, given_asked
 from headcount.studio.studio import studio_of
+from headcount.studio.web.json_bodies import Body, Shape, Told
 
 _all = door(Door.SIGNED_IN, prefix="/api/v1", tags=["jobs"])
 _curators = door(Door.CURATORS, prefix="/api/v1", tags=["jobs"])

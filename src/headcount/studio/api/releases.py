@@ -9,14 +9,14 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from headcount.studio.access import Door, door, visitor
-from headcount.studio.bodies import Shape
-from headcount.studio.exploring.comparing import compare
-from headcount.studio.exploring.files import zip_of
-from headcount.studio.exploring.parts import title_of
-from headcount.studio.exploring.profiles import profile
-from headcount.studio.exploring.standing_out import stands_out
-from headcount.studio.reading import reading
+from headcount.studio.services.exploration.compare import compare
+from headcount.studio.services.exploration.downloads import zip_of
+from headcount.studio.services.exploration.item_profile import profile
+from headcount.studio.services.exploration.lift import stands_out
+from headcount.studio.services.exploration.views import title_of
+from headcount.studio.services.open_release import reading
 from headcount.studio.studio import studio_of
+from headcount.studio.web.json_bodies import Shape
 
 _all = door(Door.SIGNED_IN, prefix="/api/v1", tags=["releases"])
 

@@ -4,10 +4,10 @@ A method, a flag or a family that is declared has its form by itself; nothing he
 for words that read better than the names do.
 """
 
-from headcount.studio.forms.asking import Offer, fields_of, for_method, offers
-from headcount.studio.forms.budgeting import budget_fields
+from headcount.studio.forms.budget_fields import budget_fields
 from headcount.studio.forms.field import Field, FormError
-from headcount.studio.forms.posting import (
+from headcount.studio.forms.log_fields import reading_fields
+from headcount.studio.forms.posted_form import (
     Posted,
     given,
     optional,
@@ -17,7 +17,7 @@ from headcount.studio.forms.posting import (
     shown,
     values,
 )
-from headcount.studio.forms.reading import reading_fields
+from headcount.studio.forms.request_fields import Offer, fields_of, for_method, offers
 
 __all__ = [
     "Field",

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
+from headcount._internal.parameters import Flag, is_whole, plain_value, whole_text
 from headcount.errors import UsageError
-from headcount.flags import Flag, is_whole, plain_value, whole_text
-from headcount.studio.forms.words import file_words, in_words, label
+from headcount.studio.forms.labels import file_words, in_words, label
 
 Kind = Literal["text", "number", "flag", "choice", "suggested", "words", "listing"]
 """How a field is shown: a listing is a file of the folder, or lines."""

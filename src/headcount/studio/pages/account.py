@@ -8,13 +8,13 @@ from fastapi import Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from headcount.errors import CallerError, HeadcountError, RefusedError
-from headcount.studio import rendering
 from headcount.studio.access import Door, NotSignedInError, door, visitor
-from headcount.studio.failures import status_of
-from headcount.studio.passwords import SHORTEST
-from headcount.studio.security import place_within
+from headcount.studio.security.middleware import place_within
+from headcount.studio.security.passwords import SHORTEST
 from headcount.studio.store.sessions import Session
 from headcount.studio.studio import studio_of
+from headcount.studio.web import templates
+from headcount.studio.web.error_responses import status_of
 
 _anyone = door(Door.ANYONE, include_in_schema=False)
 _mine = door(Door.SIGNED_IN, include_in_schema=False)
@@ -27,7 +27,7 @@ def sign_in_page(request: Request, next: str = "/") -> Response:  # noqa: A002 -
     """Ask who it is."""
     if visitor(request).role is not None:
         return RedirectResponse(place_within(next), 303)
-    return rendering.page(request, "sign_in.html.jinja", next=place_within(next), typed="", error=None)
+    return templates.page(request, "sign_in.html.jinja", next=place_within(next), typed="", error=None)
 
 
 @_anyone.post("/sign-in")
@@ -38,7 +38,7 @@ def sign_in(request: Request, name: Words = "", password: Words = "", next: Word
         browser = studio.cookies.browser_of(request, name)
         begun = studio.people.sign_in(name, password, address_of(request), studio.cookies.read(request), browser)
     except (NotSignedInError, RefusedError) as error:
-        return rendering.page(
+        return templates.page(
             request,
             "sign_in.html.jinja",
             status=status_of(error),
@@ -78,7 +78,7 @@ def welcome(request: Request, secret: str, password: Words = "", name: Words = "
 
 def _welcome(request: Request, secret: str, error: HeadcountError | None) -> Response:
     people = studio_of(request).people
-    return rendering.page(
+    return templates.page(
         request,
         "welcome.html.jinja",
         status=200 if error is None else status_of(error),
@@ -126,7 +126,7 @@ def revoke_token(request: Request, token: str) -> Response:
 
 
 def _account(request: Request, *, error: HeadcountError | None = None, made: str | None = None) -> Response:
-    return rendering.page(
+    return templates.page(
         request,
         "account.html.jinja",
         status=200 if error is None else status_of(error),

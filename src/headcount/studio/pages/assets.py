@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import Request, Response
 
 from headcount.errors import UnknownNameError
-from headcount.studio import assets
 from headcount.studio.access import Door, door
+from headcount.studio.web import assets
 
 _router = door(Door.ANYONE, include_in_schema=False)
 

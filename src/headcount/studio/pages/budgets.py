@@ -8,12 +8,13 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
 from headcount.errors import HeadcountError
-from headcount.studio import forms, rendering
+from headcount.studio import forms
 from headcount.studio.access import Door, door, visitor
-from headcount.studio.curating.budgets import gauge, lines
-from headcount.studio.failures import status_of
-from headcount.studio.forms.sending import Sent, text
+from headcount.studio.forms.form_body import Sent, text
+from headcount.studio.services.budgets import gauge, lines
 from headcount.studio.studio import studio_of
+from headcount.studio.web import templates
+from headcount.studio.web.error_responses import status_of
 
 _curators = door(Door.CURATORS, include_in_schema=False)
 
@@ -71,7 +72,7 @@ def dismiss(request: Request, dataset: str, person: str) -> Response:
 def _all(request: Request, **more: Any) -> Response:
     studio, who = studio_of(request), visitor(request)
     held = [(each, gauge(studio.datasets.account(who, each.id))) for each in studio.datasets.listed(who)]
-    return rendering.page(request, "budgets.html.jinja", rows=held, **{"verified": None, **more})
+    return templates.page(request, "budgets.html.jinja", rows=held, **{"verified": None, **more})
 
 
 def _page(
@@ -83,7 +84,7 @@ def _page(
     members = studio.datasets.members(who, dataset)
     by_field = error.by_field if isinstance(error, forms.FormError) else {}
     own = {each.analyst: each for each in account.analysts} if account is not None else {}
-    return rendering.page(
+    return templates.page(
         request,
         "budget.html.jinja",
         status=200 if error is None else status_of(error),

@@ -8,17 +8,18 @@ from fastapi import Form, Request, UploadFile
 from fastapi.responses import RedirectResponse, Response
 
 from headcount.errors import HeadcountError
-from headcount.studio import forms, rendering, uploads
+from headcount.studio import forms, uploads
 from headcount.studio.access import Door, door, visitor
 from headcount.studio.access import uploads as takes_uploads
-from headcount.studio.curating.budgets import gauge
-from headcount.studio.curating.registering import new_fields, source_of
-from headcount.studio.curating.steps import READS, steps
-from headcount.studio.failures import status_of
-from headcount.studio.forms.sending import Sent, text
-from headcount.studio.forms.words import file_words
-from headcount.studio.security import place_within
+from headcount.studio.forms.form_body import Sent, text
+from headcount.studio.forms.labels import file_words
+from headcount.studio.security.middleware import place_within
+from headcount.studio.services.budgets import gauge
+from headcount.studio.services.dataset_registration import new_fields, source_of
+from headcount.studio.services.dataset_steps import READS, steps
 from headcount.studio.studio import studio_of
+from headcount.studio.web import templates
+from headcount.studio.web.error_responses import status_of
 
 _curators = door(Door.CURATORS, include_in_schema=False)
 
@@ -28,7 +29,7 @@ def datasets(request: Request) -> Response:
     """Show all datasets, with what is left of their budgets."""
     studio, who = studio_of(request), visitor(request)
     rows = [(each, gauge(studio.datasets.account(who, each.id))) for each in studio.datasets.listed(who)]
-    return rendering.page(request, "datasets.html.jinja", rows=rows, reads=READS)
+    return templates.page(request, "datasets.html.jinja", rows=rows, reads=READS)
 
 
 @_curators.get("/datasets/new")
@@ -107,7 +108,7 @@ def _page(request: Request, dataset: str, error: HeadcountError | None = None) -
     studio, who = studio_of(request), visitor(request)
     held = studio.datasets.get(who, dataset)
     account = studio.datasets.account(who, dataset)
-    return rendering.page(
+    return templates.page(
         request,
         "dataset.html.jinja",
         status=200 if error is None else status_of(error),
@@ -134,7 +135,7 @@ def _new(
 ) -> Response:
     by_field = error.by_field if isinstance(error, forms.FormError) else {}
     settings = studio_of(request).settings
-    return rendering.page(
+    return templates.page(
         request,
         "dataset_new.html.jinja",
         status=200 if error is None else status_of(error),

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from fastapi.responses import Response
 
-from headcount.studio import rendering
 from headcount.studio.access import Door, door, visitor
-from headcount.studio.curating.budgets import gauge
-from headcount.studio.exploring.browsing import fold
+from headcount.studio.services.budgets import gauge
+from headcount.studio.services.exploration.table_search import fold
 from headcount.studio.studio import studio_of
+from headcount.studio.web import templates
 
 _all = door(Door.SIGNED_IN, include_in_schema=False)
 
@@ -26,7 +26,7 @@ def home(request: Request) -> Response:
     """Show what is new."""
     studio, who = studio_of(request), visitor(request)
     releases = studio.releases.listed(who)
-    return rendering.page(
+    return templates.page(
         request,
         "home.html.jinja",
         releases=releases[:NEWEST],
@@ -54,9 +54,9 @@ def releases(request: Request, q: Search = "", family: Search = "") -> Response:
     ]
     shown: dict[str, Any] = {"releases": found, "total": len(known), "q": q, "family": family}
     if request.headers.get("hx-target") == "found":
-        return rendering.part(request, "release_cards.html.jinja", **shown)
+        return templates.part(request, "release_cards.html.jinja", **shown)
     families = sorted({each.family for each in known})
-    return rendering.page(request, "releases.html.jinja", families=families, **shown)
+    return templates.page(request, "releases.html.jinja", families=families, **shown)
 
 
 ROUTERS = (_all,)

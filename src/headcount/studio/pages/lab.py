@@ -6,12 +6,13 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
 from headcount.errors import HeadcountError
-from headcount.studio import forms, rendering
+from headcount.studio import forms
 from headcount.studio.access import Door, door, visitor
-from headcount.studio.curating.experiments import EXPERIMENTS, experiment
-from headcount.studio.failures import status_of
-from headcount.studio.forms.sending import Sent, text
+from headcount.studio.forms.form_body import Sent, text
+from headcount.studio.services.lab_forms import EXPERIMENTS, experiment
 from headcount.studio.studio import studio_of
+from headcount.studio.web import templates
+from headcount.studio.web.error_responses import status_of
 
 _curators = door(Door.CURATORS, include_in_schema=False)
 
@@ -45,7 +46,7 @@ def _page(
         for each in EXPERIMENTS
     ]
     kinds = {each.kind for each in EXPERIMENTS}
-    return rendering.page(
+    return templates.page(
         request,
         "lab.html.jinja",
         status=200 if error is None else status_of(error),

@@ -15,19 +15,19 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from headcount.budget import Amount
+from headcount.accounting.budget import Amount
 from headcount.errors import RefusedError, UnknownNameError, UsageError
-from headcount.events.flags import READERS
+from headcount.events.log_parameters import READERS
 from headcount.events.times import TimeFormat
 from headcount.ledger import Account, Ledger
 from headcount.ledger.charges import plain
 from headcount.ledger.names import check_name
-from headcount.studio import places
 from headcount.studio.access import NotAllowedError, Visitor, refuse_token
-from headcount.studio.secrecy import fresh_id
+from headcount.studio.security import path_policy
+from headcount.studio.security.secret_tokens import fresh_id
 from headcount.studio.settings import Settings
-from headcount.studio.store import deeds
-from headcount.studio.store.opening import Store
+from headcount.studio.store import audit_log
+from headcount.studio.store.database import Store
 from headcount.studio.store.schema import datasets, jobs, members, people, releases
 
 READS = ("events", "ratings", "people", "tags")
@@ -53,7 +53,7 @@ class Dataset:
     @property
     def place(self) -> str:
         """Where it lies, without passwords."""
-        return places.shown_source(self.source)
+        return path_policy.shown_source(self.source)
 
     def for_analysts(self) -> Dataset:
         """Return what analysts are told of it."""
@@ -107,7 +107,7 @@ class Datasets:
                 raise RefusedError(f"there is a dataset {made['name']} already", remedy="choose another name")
             values = {**made, "id": key, "state": "draft", "made_by": visitor.id, "created": now}
             run.execute(datasets.insert().values(**values))
-            deeds.append(run, visitor, "registered a dataset", now, {"dataset": made["name"]})
+            audit_log.append(run, visitor, "registered a dataset", now, {"dataset": made["name"]})
         return self.get(visitor, key)
 
     def update(self, visitor: Visitor, dataset: str, **changes: Any) -> Dataset:
@@ -135,7 +135,9 @@ class Datasets:
             changed = {name: value for name, value in made.items() if name in changes}
             if changed:
                 run.execute(datasets.update().where(datasets.c.id == dataset).values(**changed))
-            deeds.append(run, visitor, "changed a dataset", now, {"dataset": held.name, "what": sorted(changed)})
+            audit_log.append(
+                run, visitor, "changed a dataset", now, {"dataset": held.name, "what": sorted(changed)}
+            )
         return self.get(visitor, dataset)
 
     def open(self, visitor: Visitor, dataset: str, **budget: Any) -> Dataset:
@@ -169,7 +171,7 @@ class Datasets:
             if held.state != "draft" or run.execute(used).first() or run.execute(kept).first():
                 raise RefusedError(f"{held.name} is in use", remedy="close it")
             run.execute(datasets.delete().where(datasets.c.id == dataset))
-            deeds.append(run, visitor, "removed a dataset", self._clock(), {"dataset": held.name})
+            audit_log.append(run, visitor, "removed a dataset", self._clock(), {"dataset": held.name})
 
     def get(self, visitor: Visitor, dataset: str) -> Dataset:
         """Return a dataset; to an analyst as if there were none unless they are a member, and it is no draft."""
@@ -273,7 +275,7 @@ class Datasets:
             if run.execute(members.update().where(there).values(epsilon=amount)).rowcount == 0:
                 run.execute(members.insert().values(dataset=dataset, person=person, epsilon=amount, added=now))
             about = {"dataset": held.name, "person": who.name, "epsilon": amount}
-            deeds.append(run, visitor, "allowed", now, about)
+            audit_log.append(run, visitor, "allowed", now, about)
         return Member(person, who.name, Decimal(amount), now)
 
     def dismiss(self, visitor: Visitor, dataset: str, person: str) -> None:
@@ -283,12 +285,12 @@ class Datasets:
         with self._store.writing() as run:
             held = _get(run, dataset)
             run.execute(members.delete().where(members.c.dataset == dataset, members.c.person == person))
-            deeds.append(run, visitor, "dismissed", self._clock(), {"dataset": held.name, "person": person})
+            audit_log.append(run, visitor, "dismissed", self._clock(), {"dataset": held.name, "person": person})
 
     def _turn(self, visitor: Visitor, held: Dataset, state: str, deed: str) -> Dataset:
         with self._store.writing() as run:
             run.execute(datasets.update().where(datasets.c.id == held.id).values(state=state))
-            deeds.append(run, visitor, deed, self._clock(), {"dataset": held.name})
+            audit_log.append(run, visitor, deed, self._clock(), {"dataset": held.name})
         return replace(held, state=state)
 
     def _taken(self, run: sa.Connection, name: str) -> bool:
@@ -309,8 +311,8 @@ class Datasets:
         for flag in made["flags"]:
             if flag not in known:
                 raise UnknownNameError.among("flag", flag, known)
-        places.events_of(self._settings, made["source"])
-        places.reading(self._settings, made["flags"])
+        path_policy.events_of(self._settings, made["source"])
+        path_policy.reading(self._settings, made["flags"])
 
 
 def _get(run: sa.Connection, dataset: str) -> Dataset:

@@ -18,17 +18,17 @@ from typing import Any
 import sqlalchemy as sa
 
 from headcount.errors import HeadcountError, RefusedError, UnknownNameError, UsageError
-from headcount.families import FAMILIES
+from headcount.methods.registry import FAMILIES
 from headcount.studio.access import NotAllowedError, NotSignedInError, Role, Visitor
-from headcount.studio.secrecy import fresh_id
+from headcount.studio.jobs.job_request import NARROWING, READING, CancelledError
+from headcount.studio.security.secret_tokens import fresh_id
 from headcount.studio.settings import Limits
-from headcount.studio.store import deeds, releases
+from headcount.studio.store import audit_log, releases
+from headcount.studio.store.database import Store
 from headcount.studio.store.datasets import Dataset, Datasets
-from headcount.studio.store.opening import Store
 from headcount.studio.store.schema import datasets, jobs, members, people
 from headcount.studio.store.schema import releases as released
 from headcount.studio.store.throttling import TooManyError
-from headcount.studio.work.asked import NARROWING, READING, CancelledError
 
 KINDS = ("release", "check", "compare", "audit", "reproduce")
 """What work there is; all but releases are not private, and for curators."""
@@ -139,7 +139,7 @@ class Jobs:
                 jobs.insert().values(id=key, title=named, state="waiting", created=now, cancelling=False, **values)
             )
             noted = {"job": key, "kind": kind, "family": family, "dataset": None if about is None else about.name}
-            deeds.append(run, visitor, "asked", now, noted)
+            audit_log.append(run, visitor, "asked", now, noted)
         self.wake()
         return self.get(visitor, key)
 
@@ -173,7 +173,7 @@ class Jobs:
             elif held.state == "waiting":
                 self._end(run, held, "cancelled", CancelledError.of(charged=False).to_json(), now)
             run.execute(jobs.update().where(jobs.c.id == job).values(cancelling=True))
-            deeds.append(run, visitor, "cancelled", now, {"job": job})
+            audit_log.append(run, visitor, "cancelled", now, {"job": job})
         self.wake()
         return self.get(visitor, job)
 

@@ -15,10 +15,10 @@ import sqlalchemy as sa
 
 from headcount.errors import RefusedError, UnknownNameError, UsageError
 from headcount.studio.access import NotAllowedError, Visitor
-from headcount.studio.secrecy import fresh_id
+from headcount.studio.security.secret_tokens import fresh_id
 from headcount.studio.settings import Settings
-from headcount.studio.store import deeds
-from headcount.studio.store.opening import Store
+from headcount.studio.store import audit_log
+from headcount.studio.store.database import Store
 from headcount.studio.store.schema import datasets, jobs, people, releases
 
 _TITLE = 120
@@ -97,7 +97,7 @@ class Releases:
             raise UsageError(f"a title has 1 to {_TITLE} characters, and a note at most 10,000")
         with self._store.writing() as run:
             run.execute(releases.update().where(releases.c.id == release).values(**said))
-            deeds.append(run, visitor, "renamed a release", self._clock(), {"release": release})
+            audit_log.append(run, visitor, "renamed a release", self._clock(), {"release": release})
         return self.get(visitor, release)
 
     def folder_of(self, release: Published) -> Path:
@@ -114,7 +114,7 @@ class Releases:
         with self._store.writing() as run:
             when = {"published": now} if state == "published" else {}
             run.execute(releases.update().where(releases.c.id == release).values(state=state, **when))
-            deeds.append(run, visitor, deed, now, {"release": release, "title": held.title})
+            audit_log.append(run, visitor, deed, now, {"release": release, "title": held.title})
         return self.get(visitor, release)
 
     def _seen(self, visitor: Visitor) -> sa.Select[tuple[object, ...]]:

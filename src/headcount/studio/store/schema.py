@@ -88,7 +88,7 @@ jobs = Table(
     Column("kind", String(16), nullable=False),  # release, or of a curator also check, compare, audit, reproduce
     Column("dataset", ForeignKey(datasets.c.id)),
     Column("asker", ForeignKey(people.c.id), nullable=False),
-    Column("family", String(32)),  # of a release: a key of headcount.families.FAMILIES
+    Column("family", String(32)),  # of a release: a key of headcount.methods.registry.FAMILIES
     Column("asked", JSON, nullable=False),  # fields of the request, or settings of the other kinds
     Column("title", String(120), nullable=False, default=""),
     Column("state", String(16), nullable=False),  # waiting, running, done, failed, cancelled, interrupted

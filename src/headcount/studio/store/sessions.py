@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from headcount.studio.secrecy import digest_of, fresh_secret
+from headcount.studio.security.secret_tokens import digest_of, fresh_secret
 from headcount.studio.store.schema import sessions
 
 LASTS = 12 * 3600.0

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from headcount.errors import RefusedError
-from headcount.studio.secrecy import digest_of
+from headcount.studio.security.secret_tokens import digest_of
 from headcount.studio.store.schema import tries
 
 WITHIN = 15 * 60.0

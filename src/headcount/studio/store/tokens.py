@@ -8,7 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from headcount.errors import RefusedError, UnknownNameError, UsageError
-from headcount.studio.secrecy import digest_of, fresh_id, fresh_secret
+from headcount.studio.security.secret_tokens import digest_of, fresh_id, fresh_secret
 from headcount.studio.store.schema import tokens
 
 PREFIX = "hc_"

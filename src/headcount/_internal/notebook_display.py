@@ -1,0 +1,57 @@
+"""What notebooks show: pictures, as values, and the door to the package that makes them.
+
+A release lies below the pages that are made of it. So what it shows itself by is found by name, when it is asked
+for; until then neither charts nor templates are loaded.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headcount._internal.spelling import speaks_python
+from headcount.errors import SurroundingsError, UsageError
+
+_MAKERS = "headcount.reports"
+
+
+@speaks_python
+@dataclass(frozen=True)
+class Picture:
+    """A chart as SVG, which needs no script and no network, and its content in words for those who cannot see it.
+
+    >>> Picture("<svg></svg>", "Bar chart, 1 bar.")
+    <Picture: Bar chart, 1 bar.>
+    """
+
+    svg: str = field(repr=False)
+    words: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"<Picture: {self.words}>"
+
+    def save(self, file: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write it as a file of SVG."""
+        target = Path(file)
+        if target.suffix.lower() != ".svg":
+            raise UsageError(
+                "a picture is written as SVG", given=str(target), remedy="give a name that ends in .svg"
+            )
+        if target.exists() and not force:
+            raise UsageError.taken(target, "--report")
+        try:
+            target.write_text(self.svg, encoding="utf-8")
+        except OSError as error:
+            raise SurroundingsError.writing(target, error, "file") from error
+        return target
+
+
+def maker(module: str, name: str) -> Any:
+    """Return the function of a module of reports that makes something to be shown."""
+    return getattr(importlib.import_module(f"{_MAKERS}.{module}"), name)

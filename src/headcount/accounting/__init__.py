@@ -1,0 +1,1 @@
+"""Privacy accounting without data: budgets, grants, composition, guarantees and noise distributions."""

@@ -1,0 +1,1 @@
+"""The adaptive estimator: from an activity histogram and noisy counts to item counts with intervals."""

@@ -1,0 +1,372 @@
+"""Shrinkage: the best guess at counts behind noise, given how all the noisy counts together are spread.
+
+Most items of a catalogue have few records, and their noisy counts are mostly noise. Empirical Bayes learns from
+the noisy counts themselves how many true counts of each size there must be (a prior over a grid: zero, then evenly
+spaced logarithms), and then takes every count's posterior mean. Only released numbers and the exact law of their
+noise are used.
+
+The prior starts with the mean that the noisy counts have, since noise cancels in a mean, and comes closer to what
+is most likely by a few steps. Where noise hides nearly everything, the most likely prior is a few sizes that
+chance picked, the more so the fewer counts there are: so few counts make few steps. Such a prior may fall faster
+than noise does, and then all large counts would be taken for equal: so a few counts may be of any size.
+
+Two noisy parts of each count (the share of light users, and that of heavy ones) are judged together: where one
+says that an item is popular, the other is believed sooner. Their joint prior starts as if they had nothing to do
+with each other and is improved by a few steps; more of them would follow single items.
+
+Where a noisy count stands far above what noise makes of any of all counts, it is taken as it is.
+
+Reference
+    J. Kiefer, J. Wolfowitz. Consistency of the Maximum Likelihood Estimator in the Presence of Infinitely Many
+    Incidental Parameters. Annals of Mathematical Statistics 1956. Steps: expectation-maximisation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from headcount._internal.arrays import Bytes, Floats, Integers
+from headcount.accounting.noise_distributions import Law
+from headcount.adaptive.blocks import BLOCK, NoisyPair, blocks
+
+Places = Integers
+
+# all in standard deviations of the noise
+_FINE_UP_TO = 8.5  # up to here the grid of true counts is fine
+_CLEAR = 6.8  # a noisy count above this is taken as it is, if there are few
+_CLEAR_OF = 1.4  # and above this beyond the largest noise that so many counts have
+_FIRST = 0.045  # the smallest true count above zero
+_AS_GOOD_AS_NOTHING = 0.25  # where an interval would begin below this, it begins at zero
+_WHOLE = 0.5  # steps of true counts larger than this are told apart one by one
+_FINE_POINTS = 80
+_FINE = np.concatenate([[0.0], np.geomspace(_FIRST, _FINE_UP_TO, _FINE_POINTS)])
+_COARSE_RATIO = 1.12
+_CELL = 0.12  # noisy counts are told apart to this
+_CELL_RATIO = 1.03  # and relative to their size above the fine part
+_LOG_RATIO = np.log(_CELL_RATIO)
+_EVEN_CELLS = round(_FINE_UP_TO / _CELL)
+
+_STEPS_APART = 25, 100  # at least and at most, by how many counts there are
+_COUNTS_A_STEP = 500
+_ANY_SIZE = 3e-4  # of all counts, that may be of any size: or those too large for the prior would all be one
+_STEEPEST = 500.0  # fall of a prior that starts with next to nothing
+_HALVINGS = 60
+_FARTHEST = -30.0  # a mean below zero by more deviations is as good as this
+_STEPS_TOGETHER = 10
+_SMALLEST = 1e-300
+_NORMAL_95 = 1.96
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The best guess at each count, and an interval that holds it with the level asked for."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+    def no_more_than(self, most: float) -> Posterior:
+        """Return the same where no count can be more; how far up intervals go is left as it is."""
+        return Posterior(np.minimum(self.mean, most), np.minimum(self.low, most), self.high)
+
+    @property
+    def relative_variance(self) -> Floats:
+        """How uncertain each is, relatively."""
+        return relative_variance(self.mean, self.high - self.low)
+
+
+def relative_variance(mean: Floats, width: Floats) -> Floats:
+    """Return how uncertain counts are whose intervals are so wide, 95 % of them; one of zero is taken to be sure.
+
+    >>> relative_variance(np.array([10.0, 0.0]), np.array([3.92, 4.0])).round(4).tolist()
+    [0.01, 0.0]
+    """
+    relative = np.divide(width / (2 * _NORMAL_95), mean, out=np.zeros_like(mean), where=mean > 0)
+    return np.asarray(relative**2)
+
+
+class _Numbered(NamedTuple):
+    """The place of every cell in a list of cells."""
+
+    first: int
+    places: Places
+
+    def of(self, codes: Places) -> Places:
+        return np.asarray(self.places[codes - self.first])
+
+
+class _Cells(NamedTuple):
+    """Cells of one part that something fell into, and how likely each is for every size on the grid."""
+
+    numbered: _Numbered
+    middles: Floats
+    grid: Floats
+    likelihood: Floats
+
+
+class _Judged(NamedTuple):
+    """What to make of one part, in deviations: a row a cell of its own, a column a cell of the other part."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Shrinkage:
+    """What to make of pairs of noisy counts: fitted to all pairs of a kind, and applied to any of them."""
+
+    cells: tuple[_Cells, _Cells]
+    judged: tuple[_Judged, _Judged]
+    deviation: float
+    within: tuple[float, float]  # how far noise alone reaches in either part, in deviations
+    clear: float  # from where on counts are taken as they are, in deviations
+
+    def of(self, first: Floats, second: Floats) -> tuple[Posterior, Posterior]:
+        """Return what to make of both parts of counts that this was fitted to."""
+        values, (one, two) = self._placed(first, second)
+        return (
+            self._posterior(values[0], self.judged[0], (one, two), self.within[0]),
+            self._posterior(values[1], self.judged[1], (two, one), self.within[1]),
+        )
+
+    def means(self, first: Floats, second: Floats) -> tuple[Floats, Floats]:
+        """Return the best guesses alone."""
+        values, (one, two) = self._placed(first, second)
+        return (
+            self._means(values[0], self.judged[0], (one, two)) * self.deviation,
+            self._means(values[1], self.judged[1], (two, one)) * self.deviation,
+        )
+
+    def _placed(self, first: Floats, second: Floats) -> tuple[tuple[Floats, Floats], tuple[Places, Places]]:
+        """Return both parts in deviations, and the places of the cells that they fall into."""
+        values = first / self.deviation, second / self.deviation
+        one, two = self.cells
+        return values, (one.numbered.of(_codes(values[0])), two.numbered.of(_codes(values[1])))
+
+    def _means(self, values: Floats, judged: _Judged, here: tuple[Places, Places]) -> Floats:
+        return np.where(values > self.clear, values, judged.mean[here])
+
+    def _posterior(self, values: Floats, judged: _Judged, here: tuple[Places, Places], within: float) -> Posterior:
+        """Return what to make of one part.
+
+        A low end above the noisy value less what noise alone reaches would trust the prior more than it deserves,
+        since it was fitted to few large counts.
+        """
+        clear = values > self.clear
+        means = self._means(values, judged, here)
+        lows = np.minimum(np.where(clear, np.inf, judged.low[here]), np.maximum(values - within, 0.0))
+        highs = np.where(clear, values + within, judged.high[here])
+        return Posterior(
+            means * self.deviation,
+            np.minimum(lows, means) * self.deviation,
+            np.maximum(highs, means) * self.deviation,
+        )
+
+
+def fitted(
+    pair: NoisyPair, law: Law, level: float, kinds: Bytes, first: Law | None = None
+) -> tuple[Shrinkage, ...]:
+    """Return what to make of two noisy parts of the same counts, for each kind, with independent noise of a law.
+
+    ``kinds`` has the number of each count's kind. The ``first`` part may have a law of its own, as wide or nearly
+    so. True counts are multiples of its step, as noise is.
+
+    >>> from headcount.accounting.noise_distributions import law_from_json
+    >>> law = law_from_json({"law": "discrete-laplace", "scale": "1", "step": "1/100"})
+    >>> noisy = np.concatenate([np.tile([-1.5, -0.5, 0.5, 1.5], 200), [40.0]])
+    >>> (alike,) = fitted(NoisyPair(noisy, np.zeros(801)), law, 0.95, np.zeros(801, dtype=np.uint8))
+    >>> light, _ = alike.of(noisy[-5:], np.zeros(5))
+    >>> light.mean.round(1).tolist()
+    [0.1, 0.1, 0.1, 0.1, 40.0]
+    """
+    coded = _Coded(pair, law.variance**0.5)
+    met = _met(coded)
+    numbered = _numbered(met[0]), _numbered(met[1])
+    number, shape = int(kinds.max(initial=0)) + 1, (met[0].size, met[1].size)
+    tally = np.zeros(number * shape[0] * shape[1], dtype=np.int64)
+    largest = np.full((number, 2), 1.0)
+    for where, values, codes in coded.blocks():
+        one, two = (places.of(each) for places, each in zip(numbered, codes, strict=True))
+        np.add.at(tally, (kinds[where] * np.int64(shape[0]) + one) * shape[1] + two, 1)
+        for kind in np.flatnonzero(np.bincount(kinds[where])).tolist():
+            inside = kinds[where] == kind
+            largest[kind] = np.maximum(largest[kind], [each[inside].max() for each in values])
+    reaches = law.half_width(1 - 1 / max(pair.size, 2)) / coded.deviation
+    clear = max(_CLEAR, reaches + _CLEAR_OF)
+    return tuple(
+        _fitted(of_kind, met, most, (first or law, law), level, clear)
+        for of_kind, most in zip(tally.reshape(number, *shape), largest, strict=True)
+    )
+
+
+class _Coded:
+    """Both parts in deviations, and the numbers of their cells, a block at a time; one block alone is kept."""
+
+    def __init__(self, pair: NoisyPair, deviation: float) -> None:
+        self.pair, self.deviation = pair, deviation
+        self._only = list(self._made()) if pair.size <= BLOCK else None
+
+    def blocks(self) -> Iterable[_Block]:
+        """Return them from the beginning."""
+        return self._made() if self._only is None else self._only
+
+    def _made(self) -> Iterator[_Block]:
+        for where in blocks(self.pair.size):
+            first, second = (part / self.deviation for part in self.pair.part(where))
+            yield _Block(where, (first, second), (_codes(first), _codes(second)))
+
+
+class _Block(NamedTuple):
+    """Where a block is, and of both parts its values and their cells."""
+
+    where: slice
+    values: tuple[Floats, Floats]
+    codes: tuple[Places, Places]
+
+
+def _met(coded: _Coded) -> tuple[Places, Places]:
+    """Return the numbers of the cells of either part that something falls into, rising."""
+    one = two = np.empty(0, dtype=np.int64)
+    for block in coded.blocks():
+        one, two = (np.unique(np.append(*each)) for each in zip((one, two), block.codes, strict=True))
+    return one, two
+
+
+def _numbered(codes: Places) -> _Numbered:
+    first, last = int(codes[0]), int(codes[-1])
+    places = np.zeros(last - first + 1, dtype=np.int64)
+    places[codes - first] = np.arange(codes.size)
+    return _Numbered(first, places)
+
+
+def _fitted(
+    tally: Places, met: tuple[Places, Places], largest: Floats, laws: tuple[Law, Law], level: float, clear: float
+) -> Shrinkage:
+    """Fit what to make of pairs of which so many fell into each pair of the cells that were met."""
+    deviation = laws[1].variance ** 0.5
+    there = [np.flatnonzero(tally.sum(axis=axis)) for axis in (1, 0)]
+    one, two = (
+        _cells(codes[inside], _grid(most, float(law.step) / deviation), law, deviation)
+        for codes, inside, most, law in zip(met, there, largest.tolist(), laws, strict=True)
+    )
+    prior = _joint_prior(one, two, tally[there[0]][:, there[1]].astype(np.float64))
+    judged = _judged(one, two, prior, level), _judged(two, one, prior.T, level)
+    own, other = (law.half_width(level) / deviation for law in laws)
+    return Shrinkage((one, two), judged, deviation, (own, other), clear)
+
+
+def _cells(codes: Places, grid: Floats, law: Law, deviation: float) -> _Cells:
+    middles = _middles(codes)
+    logarithms = law.log_ratio((middles[:, None] - grid[None, :]) * deviation)
+    likelihood = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+    return _Cells(_numbered(codes), middles, grid, likelihood)
+
+
+def _codes(values: Floats) -> Places:
+    """Number the cells that noisy values fall into: even cells around zero, then growing ones.
+
+    >>> _codes(np.array([-0.1, 0.0, 0.13, 100.0])).tolist()
+    [-1, 0, 1, 154]
+    """
+    beyond = np.log(np.maximum(np.abs(values), _FINE_UP_TO) / _FINE_UP_TO) / _LOG_RATIO
+    near = np.minimum(np.maximum(np.rint(values / _CELL), -_EVEN_CELLS), _EVEN_CELLS)
+    return np.asarray(near + np.sign(values) * np.rint(beyond), dtype=np.int64)
+
+
+def _middles(codes: Places) -> Floats:
+    """Return the value in the middle of each cell."""
+    beyond = np.maximum(np.abs(codes) - _EVEN_CELLS, 0)
+    size = np.minimum(np.abs(codes), _EVEN_CELLS) * _CELL * _CELL_RATIO**beyond
+    return np.asarray(np.sign(codes) * size)
+
+
+def _grid(largest: float, step: float) -> Floats:
+    """Return the sizes that a true count may have, from zero to somewhat above the largest noisy one.
+
+    They are multiples of a step, where noise lets them be told apart.
+
+    >>> _grid(2.0, 2.0).tolist()
+    [0.0, 2.0, 4.0, 6.0, 8.0]
+    """
+    fine = _FINE if step < _WHOLE else np.arange(0.0, max(_FINE_UP_TO, 1.5 * step), step)
+    if largest * 1.1 <= fine[-1]:
+        return fine
+    further = 2 + int(np.log(largest * 1.1 / fine[-1]) / np.log(_COARSE_RATIO))
+    coarse = np.geomspace(fine[-1], largest * 1.1, further)[1:]
+    return np.concatenate([fine, coarse if step < _WHOLE else np.unique(np.ceil(coarse / step)) * step])
+
+
+def _joint_prior(one: _Cells, two: _Cells, tally: Floats) -> Floats:
+    """Return the share of counts of each pair of sizes: fitted apart, then improved together."""
+    prior = np.outer(_prior(one, tally.sum(axis=1)), _prior(two, tally.sum(axis=0)))
+    number = tally.sum()
+    for _ in range(_STEPS_TOGETHER):
+        fits = one.likelihood.dot(prior).dot(two.likelihood.T)
+        prior *= one.likelihood.T.dot(tally / np.maximum(fits, _SMALLEST)).dot(two.likelihood) / number
+    return np.asarray((1 - _ANY_SIZE) * prior + _ANY_SIZE / prior.size)
+
+
+def _prior(cells: _Cells, tally: Floats) -> Floats:
+    """Return the share of counts of each size, where so many fell into each cell."""
+    number, likelihood, turned = tally.sum(), cells.likelihood, cells.likelihood.T
+    prior = _with_mean(cells.grid, _not_negative(float(cells.middles @ tally / number), float(number) ** -0.5))
+    # on a few numbers: as methods, calls take a third less than as operators
+    for _ in range(int(np.clip(number / _COUNTS_A_STEP, *_STEPS_APART))):
+        prior *= turned.dot(tally / np.maximum(likelihood.dot(prior), _SMALLEST)) / number
+    return prior
+
+
+def _not_negative(mean: float, deviation: float) -> float:
+    """Return what to expect of a number that is not negative and was measured with normal noise.
+
+    >>> [round(_not_negative(mean, 1.0), 3) for mean in (5.0, 0.0, -5.0)]
+    [5.0, 0.798, 0.187]
+    """
+    far = max(mean / deviation, _FARTHEST)
+    density, chance = math.exp(-(far**2) / 2) / math.sqrt(2 * math.pi), math.erfc(-far / math.sqrt(2)) / 2
+    return deviation * (far + density / chance)
+
+
+def _with_mean(grid: Floats, mean: float) -> Floats:
+    """Return shares of sizes that fall or rise exponentially, with that mean or the nearest there is.
+
+    >>> _with_mean(np.array([0.0, 1.0, 2.0]), 0.6).round(3).tolist()
+    [0.554, 0.292, 0.154]
+    """
+
+    def falling(rate: float) -> Floats:
+        logarithms = -rate * grid
+        shares = np.exp(logarithms - logarithms.max())
+        return np.asarray(shares / shares.sum())
+
+    rates = -_STEEPEST, _STEEPEST
+    for _ in range(_HALVINGS):
+        middle = sum(rates) / 2
+        rates = (middle, rates[1]) if float(falling(middle) @ grid) > mean else (rates[0], middle)
+    return falling(sum(rates) / 2)
+
+
+def _judged(own: _Cells, other: _Cells, prior: Floats, level: float) -> _Judged:
+    """Return what to make of one part in each pair of cells, in deviations.
+
+    A size on the grid stands for all sizes down to the one before, so that is where an interval ends; and which
+    of the smallest ones it is, zero or another, is more than noise lets be told.
+    """
+    beside = prior @ other.likelihood.T
+    evidence = np.maximum(own.likelihood @ beside, _SMALLEST)
+    mean = (own.likelihood @ (own.grid[:, None] * beside)) / evidence
+    low, high = np.empty_like(mean), np.empty_like(mean)
+    lows = np.concatenate([[0.0], own.grid[:-1], [0.0]])  # where nothing adds up to a share, anything may be
+    highs = np.append(own.grid, own.grid[-1])
+    for rows in blocks(len(mean), max(1, BLOCK // beside.size)):
+        below = (own.likelihood[rows].T[:, :, None] * beside[:, None, :] / evidence[rows]).cumsum(axis=0)
+        low[rows] = lows[(below < (1 - level) / 2).sum(axis=0)]
+        high[rows] = highs[(below < (1 + level) / 2).sum(axis=0)]
+    low[low < _AS_GOOD_AS_NOTHING] = 0.0
+    return _Judged(mean, low, high)

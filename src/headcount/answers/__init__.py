@@ -1,1 +1,0 @@
-"""What can be said from released tables alone: free by construction, since no data layer is in reach."""

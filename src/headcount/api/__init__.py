@@ -1,0 +1,1 @@
+"""The public Python functions, with the words of the command line."""

@@ -1,1 +1,0 @@
-"""Compiled loops of maps, scores and queries: the one place of this package that Numba compiles."""

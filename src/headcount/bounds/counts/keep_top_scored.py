@@ -1,0 +1,42 @@
+"""The records of each person about the items that have the best scores, which are released or public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._internal.arrays import Integers
+from headcount.bounds.bounded import Noisy
+from headcount.bounds.counts.count_bound import CountBound
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Whole numbers that are public by declaration: no person moves them, so nothing is paid for them."""
+
+    values: Integers
+
+
+@dataclass(frozen=True)
+class Pick(CountBound):
+    """The at most ``limit`` records of each user whose items have the best scores, ties at random.
+
+    Scores are the same for everybody, and known without the user in question: so how far a user moves the counts
+    does not hang on them.
+    """
+
+    scores: Noisy | Declared
+
+    @property
+    def ranks(self) -> NDArray[np.int64] | None:
+        """Dense ranks of the scores, 0 for the best.
+
+        >>> from headcount.accounting.noise_distributions import DiscreteLaplace
+        >>> noisy = Noisy(np.array([5, 9, 5]), DiscreteLaplace.from_json({"scale": "1"}))
+        >>> Pick(2, noisy).ranks
+        array([1, 0, 1])
+        """
+        _, ascending = np.unique(self.scores.values, return_inverse=True)
+        return np.asarray(ascending.max(initial=0) - ascending, dtype=np.int64)

@@ -1,0 +1,83 @@
+"""Compiled loops of the local engine that count people into a hash table: for more cells than memory should hold.
+
+The table is open-addressed and grows by doubling when it is three quarters full. A free slot has the column -1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from headcount._internal.arrays import Codes
+from headcount._internal.compiled import Word, compiled, inlined
+from headcount.bounds.kernels.grouping import Piece, next_histories
+from headcount.bounds.kernels.histories import Modes, each_once, keep_one_context, lacking, scratch_for
+from headcount.events.encode.kernels.keyed_hash import hash_cell
+
+
+class Slots(NamedTuple):
+    """The columns in the slots, how many people are in each, and how many slots are taken."""
+
+    columns: Codes
+    people: Codes
+    taken: Word
+
+
+@compiled
+def new_table(slots: Word) -> Slots:
+    """Return an empty table with so many slots, a power of two."""
+    return Slots(np.full(slots, -1, dtype=np.int32), np.zeros(slots, dtype=np.int32), np.int64(0))
+
+
+@inlined
+def _slot_of(column: Word, secret: Word, columns: Codes) -> Word:
+    """Return the slot of a column, its own or a free one."""
+    mask = np.int64(columns.size - 1)
+    slot = np.int64(hash_cell(column, secret)) & mask
+    while columns[slot] != column and columns[slot] >= 0:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@compiled
+def _grown(table: Slots, secret: Word) -> Slots:
+    columns, people, taken = table
+    wider, counts, _ = new_table(2 * columns.size)
+    for slot in range(columns.size):
+        if columns[slot] >= 0:
+            to = _slot_of(columns[slot], secret, wider)
+            wider[to] = columns[slot]
+            counts[to] = people[slot]
+    return Slots(wider, counts, taken)
+
+
+@compiled
+def count(piece: Piece, modes: Modes, column_width: Word, table: Slots) -> Slots:
+    """Count every user once in each column, ``column_width`` cells wide, that they have a record in."""
+    columns, people, taken = table
+    seen, _, heap, held, run = scratch_for(0, 0)
+    reached = piece.first
+    while reached < piece.last:
+        reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
+        starts, cells, weights, keys = histories
+        rows, records = lacking(starts, weights, 0, seen.size, heap.size)
+        if rows > 0:
+            seen, _, heap, held, run = scratch_for(rows, records)
+        for user in range(keys.size):
+            begin, end = starts[user], starts[user + 1]
+            if modes.one_context and begin < end:
+                end = keep_one_context(cells, weights, begin, end, modes.width, keys[user])
+            if begin == end:
+                continue
+            run += 1
+            size = each_once(cells, begin, end, column_width, modes.secret, held, run, seen)
+            for at in range(size):
+                slot = _slot_of(held[at], modes.secret, columns)
+                if columns[slot] < 0:
+                    columns[slot] = held[at]
+                    taken += 1
+                people[slot] += 1
+                if 4 * taken > 3 * columns.size:
+                    columns, people, taken = _grown(Slots(columns, people, taken), modes.secret)
+    return Slots(columns, people, taken)

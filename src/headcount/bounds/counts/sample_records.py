@@ -1,0 +1,41 @@
+"""A few random records of each person, or of some people by lot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headcount.bounds.bounded import EVERYONE
+from headcount.bounds.counts.count_bound import CountBound
+from headcount.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Sample(CountBound):
+    """At most ``limit`` records of each user, drawn uniformly from that user's own history.
+
+    >>> from headcount.bounds.counts.count_bound import sensitivity
+    >>> sensitivity(Sample(3), "records")
+    Sensitivity(l1=3, l2_squared=9, linf=3)
+    >>> sensitivity(Sample(3), "users")
+    Sensitivity(l1=3, l2_squared=3, linf=1)
+    """
+
+
+@dataclass(frozen=True)
+class SampleUsers(CountBound):
+    """Some users, by lot with probability ``admission`` / 2^64 each; of these at most ``limit`` records.
+
+    Whether a user is taken hangs on that user's own secret draw. Nobody knows who is in, and that protects: see
+    :func:`headcount.noise.laplace.epsilon_within`.
+
+    >>> from headcount.bounds.counts.count_bound import sensitivity
+    >>> sensitivity(SampleUsers(3, 1 << 60), "records")
+    Sensitivity(l1=3, l2_squared=9, linf=3)
+    """
+
+    admission: int = EVERYONE
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if type(self.admission) is not int or not 0 <= self.admission <= EVERYONE:
+            raise UsageError("admission must be a whole number between 0 and 2^64", given=self.admission)

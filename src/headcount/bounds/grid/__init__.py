@@ -1,0 +1,1 @@
+"""Contribution bounds over a public grid of columns: cells, marginals, contrasts and linear queries."""

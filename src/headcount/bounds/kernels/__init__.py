@@ -1,0 +1,1 @@
+"""Compiled loops that several bounds share: users' histories, keys and random words."""

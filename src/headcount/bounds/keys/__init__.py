@@ -1,0 +1,1 @@
+"""Contribution bounds of items without a public list."""

@@ -1,0 +1,1 @@
+"""Compiled loops of the bounds of items without a public list."""

@@ -1,0 +1,1 @@
+"""Contribution bounds of ratings and of items that users have in common."""

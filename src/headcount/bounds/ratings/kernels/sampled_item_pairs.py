@@ -1,0 +1,65 @@
+"""Compiled loops that keep a few records of each user, and count which two items they are about."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from headcount._internal.arrays import Codes, Integers
+from headcount._internal.compiled import compiled
+from headcount.bounds.counts.kernels.sample import Keeping, Spare, sample
+from headcount.bounds.kernels.grouping import Piece, next_histories
+from headcount.bounds.kernels.histories import (
+    Modes,
+    each_once,
+    keep_one_context,
+    lacking,
+    records_in,
+    scratch_for,
+)
+
+
+class Paired(NamedTuple):
+    """Where a thread counts: the place of each item, -1 for none, how many places there are, and their pairs."""
+
+    places: Codes
+    size: int
+    sums: Integers
+
+
+@compiled
+def pair(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, paired: Paired) -> None:
+    """Keep what is allowed of every user's records, and count each two items that they are about."""
+    places, many, sums = paired
+    seen, numbers, heap, held, run = scratch_for(0, 0)
+    reached = piece.first
+    while reached < piece.last:
+        reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
+        starts, cells, weights, keys = histories
+        rows, records = lacking(starts, weights, keeping.limit, seen.size, heap.size)
+        if rows > 0:
+            seen, numbers, heap, held, run = scratch_for(rows, records)
+        for user in range(keys.size):
+            begin, end = starts[user], starts[user + 1]
+            if modes.one_context and begin < end:
+                end = keep_one_context(cells, weights, begin, end, modes.width, keys[user])
+            if begin == end:
+                continue
+            total = records_in(weights, begin, end)
+            size, run = sample(
+                cells[begin:end], weights[begin:end], total, keys[user], keeping, modes, spare, seen, numbers, run,
+                heap, held,
+            )  # fmt: skip
+            run += 1
+            different = each_once(held, 0, size, modes.width, modes.secret, held, run, seen)
+            size = 0
+            for at in range(different):
+                place = places[held[at]]
+                if place >= 0:
+                    held[size] = place
+                    size += 1
+            mine = held[:size]
+            mine.sort()
+            for one in range(size):
+                row = mine[one] * many - mine[one] * (mine[one] + 1) // 2 - mine[one] - 1
+                for other in range(one + 1, size):
+                    sums[row + mine[other]] += 1

@@ -1,0 +1,58 @@
+"""Which items people have together, of a few records of each person: edges between items, of a sample.
+
+Why one person moves no more than is said
+    Whatever is drawn or picked, at most l records of a person are kept, so at most l different items. Each two of
+    these add 1 to one number, and no number twice: l (l - 1) / 2 ones at most, in L1 and, squared, in L2; 1 in any
+    one entry. What a person keeps hangs on that person's own records and draws, and on released scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._internal.arrays import Integers
+from headcount.bounds.bound import Bound
+from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
+from headcount.bounds.counts.keep_top_scored import Pick
+from headcount.bounds.counts.sample_records import Sample
+from headcount.bounds.ratings.rating_bounds import check_places, places_among
+
+
+@dataclass(frozen=True, eq=False)
+class SampledPairs(Bound[Bounded]):
+    """Each two different items that a person's ``kept`` records are about, once; of ``items``, which rise."""
+
+    kept: Sample | Pick
+    items: Integers
+
+    def __post_init__(self) -> None:
+        check_places(self.items)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of items there are."""
+        return self.items.size * (self.items.size - 1) // 2
+
+    def places(self, items: int) -> NDArray[np.int32]:
+        """Return the place of each item of the catalogue among those whose pairs are counted, -1 for others."""
+        return places_among(self.items, items)
+
+
+def pairs_reach(limit: int) -> Sensitivity:
+    """Return how far one person moves numbers of pairs if so many records are kept.
+
+    >>> pairs_reach(10)
+    Sensitivity(l1=45, l2_squared=45, linf=1)
+    """
+    pairs = limit * (limit - 1) // 2
+    return Sensitivity(l1=pairs, l2_squared=pairs, linf=min(pairs, 1))
+
+
+def certify_sampled_pairs(sums: Integers, bound: SampledPairs) -> Bounded:
+    """Turn an engine's numbers of pairs, the first item with all later ones and so on, into bounded values."""
+    if sums.shape != (bound.pairs,):
+        raise ValueError(f"there must be one number for each of {bound.pairs} pairs, not {sums.shape}")
+    return Bounded(sums, pairs_reach(bound.kept.limit), SEAL)

@@ -1,0 +1,1 @@
+"""Contribution bounds of tag assignments."""

@@ -1,0 +1,82 @@
+"""Compiled loops over what people tagged: what each gave, each different thing once, alone and two together.
+
+Rows are sorted by user. What a person has met is noted by the person's number, so that nothing need be cleared.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headcount._internal.arrays import Codes, Integers
+from headcount._internal.compiled import Word, compiled, inlined
+
+
+@inlined
+def _place(at: Codes, of: Codes, columns: Word, resource: Word, tag: Word) -> Word:
+    """Return the place of an assignment, row by row; -1 where its resource or its tag has none."""
+    row, column = np.int64(at[resource]), np.int64(of[tag])
+    return -1 if row < 0 or column < 0 else row * columns + column
+
+
+@compiled
+def most_rows(users: Codes) -> Word:
+    """Return how many rows the user with the most has."""
+    most: Word = np.int64(0)
+    mine: Word = np.int64(0)
+    for row in range(users.size):
+        mine = mine + 1 if row > 0 and users[row] == users[row - 1] else np.int64(1)
+        most = max(most, mine)
+    return most
+
+
+@compiled
+def add_weights(
+    users: Codes, resources: Codes, tags: Codes, at: Codes, of: Codes, columns: Word, weights: Integers,
+    sums: Integers,
+) -> None:  # fmt: skip
+    """Add ``weights[n]`` for each of the n different places that a person's assignments have."""
+    met = np.full(sums.size, -1, dtype=np.int32)
+    begin: Word = np.int64(0)
+    while begin < users.size:
+        user, end, different = users[begin], begin, np.int64(0)
+        while end < users.size and users[end] == user:
+            place = _place(at, of, columns, resources[end], tags[end])
+            if place >= 0 and met[place] != user:
+                met[place] = user
+                different += 1
+            end += 1
+        for row in range(begin, end):
+            place = _place(at, of, columns, resources[row], tags[row])
+            if place >= 0 and met[place] == user:
+                met[place] = -1
+                sums[place] += weights[different]
+        begin = end
+
+
+@compiled
+def add_together(
+    users: Codes, tags: Codes, of: Codes, size: Word, alone: Word, together: Word, sums: Integers
+) -> None:
+    """Add what each person's different tags weigh, alone and in pairs, shared by how many there are.
+
+    Tags have ``size`` places; the sums are an upper triangle that lies row by row.
+    """
+    met, mine = np.full(size, -1, dtype=np.int32), np.empty(size, dtype=np.int32)
+    begin: Word = np.int64(0)
+    while begin < users.size:
+        user, end, different = users[begin], begin, np.int64(0)
+        while end < users.size and users[end] == user:
+            place = of[tags[end]]
+            if place >= 0 and met[place] != user:
+                met[place] = user
+                mine[different] = place
+                different += 1
+            end += 1
+        these = mine[:different]
+        these.sort()
+        for one in range(different):
+            row = np.int64(these[one]) * size - np.int64(these[one]) * (these[one] + 1) // 2
+            sums[row + these[one]] += alone // different
+            for other in range(one + 1, different):
+                sums[row + these[other]] += together // different
+        begin = end

@@ -1,0 +1,1 @@
+"""Contribution bounds of numeric values: histograms per group, and totals per user."""

@@ -1,0 +1,154 @@
+"""Totals over all people: how many there are, their records, and the sum of a value, each bounded per person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from headcount._internal.arrays import Integers
+from headcount.bounds.bound import FIXED_POINT, Bound, check_limit
+from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
+from headcount.events.encode.passes import Reading
+from headcount.events.log import EventLog
+
+MOST_EXACT = 2**53
+"""Up to here whole numbers are exact floating-point numbers."""
+
+_MOST = 2**62
+
+
+@dataclass(frozen=True)
+class FixedRange:
+    """A declared range in whole multiples of 1 / ``unit``: values are rounded to these, then cut to the range.
+
+    Sums are taken of the distances from ``middle``, which are ``reach`` at most either way.
+
+    >>> FixedRange.of(Decimal(1), Decimal(5), 4)
+    FixedRange(low=4, high=20, unit=4)
+    >>> FixedRange.of(Decimal(1), Decimal(5), 4).middle, FixedRange.of(Decimal(1), Decimal(5), 4).reach
+    (12, 8)
+    """
+
+    low: int
+    high: int
+    unit: int
+
+    @classmethod
+    def of(cls, low: Decimal, high: Decimal, unit: int) -> FixedRange:
+        """Round the ends of a range."""
+        first, last = (int((end * unit).to_integral_value(ROUND_HALF_EVEN)) for end in (low, high))
+        return cls(first, last, unit)
+
+    @property
+    def middle(self) -> int:
+        """The middle of the range, rounded down."""
+        return (self.low + self.high) // 2
+
+    @property
+    def reach(self) -> int:
+        """How far a value can be from the middle."""
+        return max(self.high - self.middle, self.middle - self.low)
+
+
+@dataclass(frozen=True)
+class BoundedTotals:
+    """The number of people, of their records, and the sum of values' distances from the middle of their range."""
+
+    users: Bounded
+    records: Bounded
+    distances: Bounded | None
+
+    def with_others(self, other: BoundedTotals) -> BoundedTotals:
+        """Add the totals of other people: see :meth:`Bounded.with_others`."""
+        distances = None
+        if self.distances is not None and other.distances is not None:
+            distances = self.distances.with_others(other.distances)
+        users, records = self.users.with_others(other.users), self.records.with_others(other.records)
+        return BoundedTotals(users, records, distances)
+
+
+@dataclass(frozen=True)
+class PersonTotals(Bound[BoundedTotals]):
+    """Each person once; ``limit`` of their records at most; and as much of the sum of their values.
+
+    Values are cut to the range ``within``, if any; with or without a catalogue of items.
+    """
+
+    limit: int
+    within: FixedRange | None = None
+    draws: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_limit(self.limit)
+
+    def reading(self, log: EventLog) -> Reading:
+        """Whose record it is, that its item is listed if any are, and its value."""
+        return Reading("listed" if log.has_catalogue else "any", "none", values=True)
+
+
+def certify_totals(records: Integers, distances: Integers | None, bound: PersonTotals) -> BoundedTotals:
+    """Turn each person's number of records, and sum of distances, into bounded totals.
+
+    A person with n records counts with min(n, limit) of them, and with a sum of at most limit · reach either way:
+    if n exceeds the limit, limit / n of their own sum, cut down to a whole number. A person without records is not
+    there. Whatever the sums given, no person can add more: that is cut here, and so is a total beyond 2^62.
+
+    >>> totals = certify_totals(np.array([2, 0, 9]), np.array([4, 0, -18]), PersonTotals(3, FixedRange(0, 4, 1)))
+    >>> [each.sensitive_values.tolist() for each in (totals.users, totals.records, totals.distances)]
+    [[2], [5], [-2]]
+    """
+    limit, within = bound.limit, bound.within
+    counted = np.clip(records, 0, limit)
+    sealed = Bounded(_total((records > 0).astype(np.int64)), _moved(1), SEAL)
+    kept = Bounded(_total(counted), _moved(limit), SEAL)
+    if distances is None or within is None:
+        return BoundedTotals(sealed, kept, None)
+    part = np.where(records > limit, shared_out(distances, np.maximum(records, 1), limit), distances)
+    most = counted * within.reach
+    sums = Bounded(_total(np.clip(part, -most, most)), _moved(limit * within.reach), SEAL, unit=within.unit)
+    return BoundedTotals(sealed, kept, sums)
+
+
+def shared_out(sums: Integers, many: Integers, limit: int) -> Integers:
+    """Return limit / many of each sum, rounded down: exactly, whatever their size.
+
+    >>> shared_out(np.array([7, 2**61]), np.array([3, 6 * (2**31 - 1)]), 2**31 - 1).tolist()
+    [5010795176, 384307168202282325]
+    """
+    whole, rest = np.divmod(sums, many)
+    shared = np.asarray(whole * limit + rest * limit // many)
+    for place in np.flatnonzero(many > 2**62 // limit):  # too large for 64 bits on the way
+        shared[place] = int(sums[place]) * limit // int(many[place])
+    return shared
+
+
+def unit_for(limit: int, low: Decimal, high: Decimal, epsilon: Fraction) -> int | None:
+    """Return how finely values are counted: as the noise sampler and their size allow, in 2^-16 at best; or None.
+
+    Known without data: it hangs on the limit, the range and ε alone.
+
+    >>> unit_for(50, Decimal(1), Decimal(5), Fraction(1)), unit_for(50, Decimal(0), Decimal(10**6), Fraction(1))
+    (65536, 32)
+    """
+    unit = FIXED_POINT
+    while unit >= 1:
+        within = FixedRange.of(low, high, unit)
+        if max(-within.low, within.high) <= MOST_EXACT and limit * within.reach / epsilon <= 2**30:
+            return unit
+        unit //= 2
+    return None
+
+
+def _total(values: Integers) -> Integers:
+    """Add up exactly, as one value."""
+    high, low = np.divmod(values, 1 << 32)
+    total = (int(high.sum()) << 32) + int(low.sum())
+    return np.array([max(-_MOST, min(_MOST, total))], dtype=np.int64)
+
+
+def _moved(by: int) -> Sensitivity:
+    return Sensitivity(l1=by, l2_squared=by**2, linf=by)

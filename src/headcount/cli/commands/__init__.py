@@ -1,0 +1,1 @@
+"""The commands that read logs and releases, one file each."""

@@ -1,0 +1,163 @@
+"""``headcount inspect``: what is in an event file. It shows raw data: for the curator's eyes only."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headcount.cli import options, terminal
+from headcount.cli.commands.pack import release_command
+from headcount.cli.log_options import reading_options
+from headcount.cli.suggestions import BINS, CATALOGUE, QUERIES, Suggestion, first_bins, suggestion
+from headcount.events.inspect.preview import Preview, preview
+from headcount.events.inspect.suggest_roles import well_parted
+from headcount.events.log_parameters import READERS
+from headcount.releases.formatting import some
+
+if TYPE_CHECKING:
+    from headcount.events.sources.files.formats import TextOptions
+
+
+@click.command(
+    "inspect",
+    short_help="Look at an event file: columns, types, nulls.",
+    epilog=options.example("headcount inspect visits.csv"),
+)
+@reading_options("inspected", configured=False)
+@options.json_option
+@options.quiet_option
+def command(events: tuple[str, ...], as_json: bool, quiet: bool, **text: Any) -> None:
+    """Show columns, types, nulls and three rows of EVENTS, and commands to copy: `check` and `release`.
+
+    Of a packed store it says how it was read. This is raw data, for the curator's eyes only.
+    """
+    from headcount.events.log import the_store
+    from headcount.events.sources.databases.table_or_query import Asked
+    from headcount.events.sources.files.formats import TextOptions
+    from headcount.events.sources.naming import shown
+    from headcount.events.sources.source import open_source
+
+    said = options.read(text, READERS["inspected"].flags())
+    asked = Asked(said.pop("table"), said.pop("query"))
+    how = TextOptions(**said)
+    store = the_store(events)
+    if store is not None:
+        asked.refuse(str(store))
+        _show_store(store, how, as_json=as_json)
+        return
+    source, delimiter = well_parted(open_source(list(events), how, asked))
+    with terminal.Bar(quiet=quiet) as bar:
+        seen = preview(source, bar)
+    flags = _repeated(text if delimiter is None else {**text, "delimiter": delimiter})
+    found = suggestion([shown(each) for each in events], seen, flags)
+    if as_json:
+        told = {"source": seen.source, "rows": seen.rows, "columns": seen.columns}
+        ranking = {} if found.ranking is None else {"ranking": terminal.command_line(found.ranking)}
+        terminal.print_json({**told, "command": terminal.command_line(found.parts), **ranking})
+        return
+    click.echo(f"{source.name}: {some(seen.rows, 'row')}. Raw data, for the curator's eyes only.\n")
+    columns = [("column", "left"), ("type", "left"), ("nulls", "right"), ("first rows", "left")]
+    rows = [
+        [each["name"], each["type"], f"{each['nulls']:,}", " · ".join(_short(value) for value in each["first"])]
+        for each in seen.columns
+    ]
+    terminal.print_table(columns, rows)
+    _show_suggestion(found, seen)
+
+
+def _repeated(text: options.Flags) -> list[str]:
+    """Return the flags that say how text is written, or what is read of a database, as they were given."""
+    given = [(flag, text[name], flag.named(name)) for name, flag in READERS["inspected"].flags().items()]
+    told = [(flag, value, named) for flag, value, named in given if value not in (None, False, flag.default)]
+    return [part for flag, value, named in told for part in ([named] if flag.switch else [named, value])]
+
+
+def _show_store(path: Any, how: TextOptions, *, as_json: bool) -> None:
+    """Say what is in a packed store, and how it was read."""
+    from headcount.events.log import packed_log, refuse_packed
+    from headcount.events.sources.files.formats import plain_type
+    from headcount.events.sources.files.packed_store import open_store
+
+    refuse_packed(path, {}, how)
+    source = open_store(path)
+    log = packed_log(source)
+    parts = release_command(source.name, [])
+    columns = [{"name": each.name, "type": plain_type(each.type)} for each in source.schema]
+    if as_json:
+        seen = {"source": source.name, "packed": True, "rows": source.records, "users": source.users.size}
+        asked = {"events": source.events, "items": len(log.catalogue.ids), "columns": columns}
+        terminal.print_json({**seen, **asked, "command": terminal.command_line(parts)})
+        return
+    held = f"{some(source.records, 'record')} of {some(source.users.size, 'user')}"
+    click.echo(f"{source.name}: a packed store, {held}. Raw data, for the curator's eyes only.\n")
+    rows = [["items", f"{len(log.catalogue.ids):,} in the catalogue"]]
+    rows += [[name.replace("_", "-"), _in_words(value)] for name, value in source.events.items()]
+    terminal.print_table([("packed with", "left"), ("", "left")], rows)
+    click.echo("\nTo release from it, correct and run:\n")
+    _show_commands(["headcount", "check", source.name], parts)
+
+
+def _show_suggestion(found: Suggestion, seen: Preview) -> None:
+    """Show what to copy, and what to see to."""
+    click.echo()
+    if found.ranking is None:
+        _show_query(found, seen)
+        return
+    click.echo(f"To release from it, list the items that may be released in {CATALOGUE}, correct and run:\n")
+    _show_commands(found.check, found.parts)
+    click.echo("\nWithout a public list of items, or for the best 20 alone:\n")
+    click.echo(_folded(found.ranking))
+    if found.doubt is not None:
+        click.echo()
+        terminal.say(found.doubt)
+
+
+def _show_query(found: Suggestion, seen: Preview) -> None:
+    """Show how people in rows are asked about: bins, a query and the command."""
+    own = found.read[found.read.index("--user") + 1] if "--user" in found.read else None
+    one = "." if own else ", one row per person. If people have several, add --user."
+    bins, query = first_bins(seen, own)
+    terminal.say(
+        f"It looks like a table of people{one} Say in {BINS} which values there may be, from what is public "
+        f"and not from the table, and in {QUERIES} what you want to know; docs/query.md tells how. For example:"
+    )
+    for name, lines in ((BINS, bins), (QUERIES, [query])):
+        click.echo("\n".join(["", f"  {name}", *(f"      {terminal.printable(line)}" for line in lines)]))
+    click.echo("\nThen run:\n")
+    click.echo(_folded(found.parts))
+
+
+def _show_commands(check: list[str], release: list[str]) -> None:
+    """Show two commands to copy: what would not be counted, and the release."""
+    click.echo(_folded(check))
+    click.echo("\nwhich shows you alone what would not be counted, and then:\n")
+    click.echo(_folded(release))
+
+
+def _in_words(value: Any) -> str:
+    """Write what was asked for as its flag writes it."""
+    if isinstance(value, dict):
+        return "; ".join(f"{name}={','.join(values)}" for name, values in value.items())
+    return "; ".join(value) if isinstance(value, list) else str(value)
+
+
+def _folded(parts: list[str]) -> str:
+    """Write a command over several lines, before every second flag, where the shell lets one do so."""
+    if os.name == "nt":
+        return "  " + terminal.command_line(parts)
+    lines, line = [], ""
+    for part in parts:
+        word = terminal.command_line([part])
+        if line and part.startswith("--") and len(line) > terminal.width() - 40:
+            lines.append(line)
+            line = "    "
+        line += word if not line.strip() else f" {word}"
+    return " \\\n".join(f"  {each}" for each in [*lines, line])
+
+
+def _short(value: str | None) -> str:
+    if value is None:
+        return "–"
+    return value if len(value) <= 24 else value[:23] + "…"

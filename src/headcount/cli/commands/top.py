@@ -1,0 +1,186 @@
+"""``headcount top`` and ``headcount recommend``: the largest counts, overall or in one context."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headcount.cli import options, terminal
+from headcount.errors import UsageError
+from headcount.methods.totals import GROUPS, QUANTILES
+from headcount.releases.formatting import per_cent, whole
+from headcount.releases.ordering import order_words, told_nothing
+
+if TYPE_CHECKING:
+    from headcount.releases.release import Release
+
+_many = click.option("-k", "k", type=options.Whole(), metavar="K", default=10, help="How many.  [default: 10]")
+_SHOWN = 40  # rows of a table of totals on the terminal; all are in the release
+_format = click.option(
+    "--format", "shape", type=click.Choice(["table", "json", "csv"]), help="How to print.  [default: table]"
+)
+
+
+@click.command(
+    "top",
+    short_help="Show the largest counts of a release.",
+    epilog=options.example("headcount top friday/ -k 10 --context Friday"),
+)
+@click.argument("release")
+@_many
+@click.option("--context", metavar="X", help="In this context alone.")
+@_format
+@options.json_option
+def command(release: str, k: int, context: str | None, shape: str | None, as_json: bool) -> None:
+    """Show the K largest counts of a RELEASE folder, with the interval each lies in; of totals, all of them."""
+    show(release, k, context, _shape(shape, as_json=as_json))
+
+
+@click.command(
+    "recommend",
+    short_help="Show the best items for one context.",
+    epilog=options.example("headcount recommend friday/ --context Friday -k 5"),
+)
+@click.argument("release")
+@click.option("--context", metavar="X", required=True, help="The context to recommend for.")
+@_many
+@_format
+@options.json_option
+def recommend(release: str, k: int, context: str, shape: str | None, as_json: bool) -> None:
+    """Show the K best items of a RELEASE folder for one context."""
+    show(release, k, context, _shape(shape, as_json=as_json))
+
+
+def _shape(shape: str | None, *, as_json: bool) -> str:
+    if as_json and shape not in (None, "json"):
+        raise UsageError(f"--json and --format {shape} contradict each other", remedy="give one of them")
+    return "json" if as_json else shape or "table"
+
+
+def show(folder: str, k: int, context: str | None, shape: str) -> None:
+    """Print the largest counts of a release."""
+    from headcount.releases.release import load
+
+    release = load(folder)
+    if "totals" in release.tables and context is None:
+        rows = release.bounded_table("totals").to_pylist()
+        if shape == "table":
+            if not release.is_private:
+                terminal.say("NOT PRIVATE: " + _why(release))
+            show_totals(release)
+            terminal.say(f"{release.guarantee.short()}.")
+            return
+    else:
+        rows = release.top(k, context)
+    if shape == "table":
+        show_table(release, rows, asked=context)
+        return
+    if not release.is_private:
+        terminal.note("NOT PRIVATE: " + _why(release))
+    if shape == "json":
+        terminal.print_json(rows)
+    else:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, fieldnames=_columns(release, rows, context), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        click.echo(text.getvalue(), nl=False)
+
+
+def show_totals(release: Release) -> None:
+    """Print the tables of totals, each with the bound on the records of a user."""
+    from headcount.reports.parts.totals import QUANTILE_HEADINGS, group_rows, quantile_rows, total_rows
+
+    numbers = [("value", "right"), ("low", "right"), ("high", "right")]
+    ranked = [(heading.lower(), "right") for heading in QUANTILE_HEADINGS]
+    tables = [(f"Totals, of {release.bounded}:", [("", "left"), *numbers], total_rows(release))]
+    if GROUPS.name in release.tables:
+        heading = f"By group, of {release.bounded}, over all groups together:"
+        tables.append((heading, [("", "left"), ("", "left"), *numbers], group_rows(release)))
+    if QUANTILES.name in release.tables:
+        tables.append((f"Quantiles, of {release.bounded}:", [("", "left"), *ranked], quantile_rows(release)))
+    for heading, columns, rows in tables:
+        terminal.say(heading)
+        terminal.print_table(columns, [list(row) for row in rows[:_SHOWN]])
+        if len(rows) > _SHOWN:
+            terminal.say(f"… and {len(rows) - _SHOWN:,} more, all in the release.")
+        click.echo()
+
+
+def nothing_selected(release: Release) -> str:
+    """Say of what none was selected, so that there is nothing to show."""
+    from headcount.methods.partition_selection.plan import found_nothing
+
+    nothing = found_nothing(release.chosen)
+    return f"No {'item' if nothing is None else nothing.noun} was selected, so the release is empty"
+
+
+def _columns(release: Release, rows: list[dict[str, Any]], context: str | None) -> list[str]:
+    """Return the columns of an answer, which may have no rows."""
+    if rows or "ranking" in release.tables:
+        return list(rows[0]) if rows else list(release.ranking.column_names)
+    return ["rank", "item", "label", "count", "low", "high", *([] if context is None else ["context"])]
+
+
+def show_table(release: Release, rows: list[dict[str, Any]], *, asked: str | None, last: bool = True) -> None:
+    """Lay answers out for a terminal, with labels where there are any; the last table says what is promised."""
+    if asked is not None and asked.casefold() in {name.casefold() for name in told_nothing(release.chosen)}:
+        terminal.say(f"Nothing can be told of {terminal.printable(asked)}: all is within the noise.")
+        click.echo()
+        if last:
+            _say_order(release)
+        return
+    if not rows:
+        if last:
+            terminal.say(f"{nothing_selected(release)}. {release.guarantee.short()}.")
+        return
+    labelled = any(row["label"] for row in rows)
+    columns = [("", "right"), ("item", "left")]
+    columns += [("label", "left")] if labelled else []
+    numbers = [each for each in ("count", "low", "high") if each in rows[0]]
+    columns += [(each, "right") for each in numbers]
+    lines = []
+    for row in rows:
+        names = [row["item"], row["label"]] if labelled else [row["item"]]
+        lines.append([row["rank"], *names, *(_outward(row[each], each) for each in numbers)])
+    if asked is not None:
+        click.echo(f"Best for {terminal.printable(rows[0]['context'])}\n")
+    terminal.print_table(columns, lines)
+    click.echo()
+    if not last:
+        return
+    if not numbers:
+        _say_order(release)
+        return
+    if not release.is_private:
+        terminal.say("NOT PRIVATE: " + _why(release))
+    level = per_cent(release.interval.level)
+    counts = "Smoothed counts" if release.interval.covers == "smoothed" else "Counts"
+    true = "people" if release.counts == "users" else "records"
+    what = true if release.interval.covers == "true" else release.bounded
+    average = ", which hold on average over all rows" if release.interval.average else ""
+    sentences = [f"{counts} of {what}, with {level} intervals{average}. {release.guarantee.short()}."]
+    sentences += [release.uncovered] if release.uncovered is not None else []
+    terminal.say(" ".join([*sentences, *order_words(release.chosen)]))
+
+
+def _say_order(release: Release) -> None:
+    """Say what a ranking without counts is by, what is promised, and how far its order can be relied on."""
+    if not release.is_private:
+        terminal.say("NOT PRIVATE: " + _why(release))
+    told = f"Directly ranked by the number of people, without counts. {release.guarantee.short()}."
+    terminal.say(" ".join([told, *order_words(release.chosen)]))
+
+
+def _outward(number: float, column: str) -> str:
+    """Round the ends of an interval outward, so that rounding never undercuts its level."""
+    rounded = {"low": math.floor, "high": math.ceil}.get(column)
+    return whole(number if rounded is None else rounded(number))
+
+
+def _why(release: Release) -> str:
+    return str(release.guarantee.sentence()) if release.guarantee.reason else "the noise was seeded, for tests."

@@ -1,0 +1,1 @@
+"""The commands of the lab: audits, attacks, comparisons, plans and replications."""

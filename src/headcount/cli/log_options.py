@@ -1,0 +1,115 @@
+"""The flags that say how a log is read, and the log that they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from headcount.cli import options
+from headcount.cli.options import Command, Flags
+from headcount.events.log_parameters import FLAGS, KEPT, READERS, TEXT
+
+
+def reading_options(kind: str, *, configured: bool = True) -> Callable[[Command], Command]:
+    """Put the flags of a kind of log on a command."""
+    reader = READERS[kind]
+    optional = reader.files.startswith("[")
+    files = click.argument("events", nargs=-1, required=not optional, metavar=reader.files)
+    made = [
+        options.option(name, flag, **(_needed(kind, name) if name in reader.needed else {}))
+        for name, flag in reader.flags().items()
+    ]
+    return options.grouped([files, *made, *([options.config_option] if configured else [])])
+
+
+def _needed(kind: str, name: str) -> dict[str, Any]:
+    """Return how a flag is that files cannot go without: of events a store can, and a table of people."""
+    if kind == "people":
+        return {"help": f"{FLAGS[name].help}  [default: every row is one person]"}
+    return {"callback": _refuse_missing, "help": f"{FLAGS[name].help}  [required, but for a store]"}
+
+
+def _refuse_missing(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Refuse raw files without the option, in Click's own words; a packed store goes without."""
+    from headcount.events.log import the_store
+
+    events = context.params.get("events")
+    if value is None and events and not context.resilient_parsing and the_store(events) is None:
+        raise click.MissingParameter(ctx=context, param=option)
+    return value
+
+
+def log_of(kind: str, flags: Flags, *, needs_items: bool = True, **more: Any) -> Any:
+    """Make the log that the flags describe; some things need no catalogue of items."""
+    reader = READERS[kind]
+    flags = one_of_each(flags)
+    if "item" in reader.names:
+        flags = _with_catalogue({**flags, **more}, needs_items=needs_items)
+        more = {name: flags[name] for name in more}
+    events = flags["events"]  # paths, or what an engine knows by a name
+    paths = list(events) if isinstance(events, tuple) else events
+    return reader.read(paths, **options.read(flags, reader.flags()), **more)
+
+
+def _with_catalogue(flags: Flags, *, needs_items: bool) -> Flags:
+    """Refuse files without a catalogue, and leave out what a configuration says that is said already."""
+    from headcount.events.catalogue import check_catalogue_given
+    from headcount.events.log import the_store
+
+    store = the_store(flags["events"])
+    if store is not None:
+        return _without_what_is_packed(flags, store)
+    if flags["items"] or needs_items:
+        check_catalogue_given(flags["items"] or None, select_items=flags.get("select_items", False))
+    return flags
+
+
+def one_of_each(flags: Flags) -> Flags:
+    """If a list or its selection is given, leave out what a configuration file says of the other one."""
+    from headcount.events.selection_targets import SELECTABLE
+
+    context = click.get_current_context()
+    for each in SELECTABLE:
+        both = each.listed.removeprefix("--"), each.asked
+        given = [
+            name
+            for name in both
+            if flags.get(name) and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        ]
+        if len(given) == 1 and flags.keys() >= {*both}:
+            (other,) = {*both}.difference(given)
+            flags = {**flags, other: False if other == each.asked else () if FLAGS[other].many else None}
+    return flags
+
+
+def _without_what_is_packed(flags: Flags, store: Any) -> Flags:
+    """Leave out what a configuration file says as the store does; what it says otherwise is refused later."""
+    from headcount.events.catalogue import read_catalogue
+    from headcount.events.log import has, says_the_same
+    from headcount.events.sources.files.packed_store import open_store
+
+    source, context = open_store(store), click.get_current_context()
+    configured = {
+        name: FLAGS[name]
+        for name in ("items", *KEPT)
+        if has(flags.get(name)) and context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP
+    }
+    listed, same = options.read(flags, configured), dict[str, Any]()
+    if (
+        "items" in listed
+        and read_catalogue(listed.pop("items")).digest == source.description["catalogue"]["digest"]
+    ):
+        same["items"] = None
+    if listed and says_the_same(source, listed):
+        same |= {name: () if FLAGS[name].many else None for name in listed}
+    return {**flags, **same, **_text_by_default(flags)}
+
+
+def _text_by_default(flags: Flags) -> Flags:
+    """Leave out how a configuration file says that text is written: of rows that are packed it says nothing."""
+    context = click.get_current_context()
+    said = [name for name in TEXT if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP]
+    return {name: False if FLAGS[name].switch else FLAGS[name].default for name in said if name in flags}

@@ -1,0 +1,1 @@
+"""The commands of a service: the ledger and the studio."""

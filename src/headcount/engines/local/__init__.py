@@ -1,0 +1,1 @@
+"""The local engine: compiled kernels over the users' histories, on several threads."""

@@ -1,0 +1,1 @@
+"""How the local engine measures each bound."""

@@ -1,0 +1,113 @@
+"""Ways through a log with every user's whole history at hand, in pieces that threads can share.
+
+A log is read, dealt to blocks of users and held in memory as far as that goes
+(:mod:`headcount.engines.local.record_store`); a packed store is grouped by user already and only looked at.
+Either way a kernel gets a :class:`~headcount.bounds.kernels.grouping.Piece`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._internal.arrays import Draws
+from headcount.bounds.kernels.grouping import Packed, Piece
+from headcount.bounds.kernels.user_keys import keys_of_texts
+from headcount.engines.engine import Progress
+from headcount.engines.local.record_store import HeldLog
+from headcount.events.encode.passes import Tally
+from headcount.events.sources.files.packed_store import PackedSource
+
+_STEPS = 16  # pieces for each thread: whoever is ahead takes more of them
+
+
+class Stage(NamedTuple):
+    """Pieces that may be taken at once, in any order, and how far one has come with each of them."""
+
+    pieces: Sequence[Piece]
+    ends: Sequence[int]
+    all: int
+
+
+class Walk(Protocol):
+    """A way through a log."""
+
+    @property
+    def tally(self) -> Tally:
+        """What the last pass met."""
+
+    def stages(self, secret: bytes, threads: int, pool: ThreadPoolExecutor, progress: Progress) -> Iterator[Stage]:
+        """Go through the log once, in pieces for so many threads."""
+
+
+class HeldWalk:
+    """Through a log in memory, read again in as many passes as its memory asks for."""
+
+    def __init__(self, held: HeldLog) -> None:
+        self.held = held
+
+    @property
+    def tally(self) -> Tally:
+        """What the last pass met."""
+        return self.held.encoded.tally
+
+    def stages(self, secret: bytes, threads: int, pool: ThreadPoolExecutor, progress: Progress) -> Iterator[Stage]:
+        """Go through all blocks."""
+        held, first_block = self.held, 0
+        while first_block < held.all_blocks:
+            held.fill(first_block, progress, pool)
+            keys = user_keys(held.encoded.users.raw, secret)
+            blocks = held.inhabited
+            borders = np.linspace(0, blocks, min(blocks, threads * _STEPS) + 1).astype(int).tolist()
+            records = held.records
+            pieces = [Piece(records, None, keys, first, last) for first, last in itertools.pairwise(borders)]
+            yield Stage(pieces, [first_block + last for last in borders[1:]], held.all_blocks)
+            first_block += held.blocks
+            progress("choosing records", first_block, held.all_blocks)
+
+
+class PackedWalk:
+    """Through a packed store, in pieces of about as many records each."""
+
+    def __init__(self, source: PackedSource) -> None:
+        self.source = source
+
+    @property
+    def tally(self) -> Tally:
+        """What was met when the store was packed."""
+        return self.source.tally
+
+    def stages(
+        self,
+        secret: bytes,
+        threads: int,
+        pool: ThreadPoolExecutor,  # noqa: ARG002
+        progress: Progress,  # noqa: ARG002
+    ) -> Iterator[Stage]:
+        """Go through all users."""
+        self.source.refuse_if_changed()
+        starts = self.source.starts
+        packed = Packed(starts, self.source.cells, self.source.times)
+        keys = user_keys(self.source.users.raw, secret)
+        shares = np.linspace(0, starts[-1], threads * _STEPS + 1).astype(np.int64)
+        borders = np.unique(np.searchsorted(starts, shares)).tolist()
+        pieces = [Piece(None, packed, keys, first, last) for first, last in itertools.pairwise(borders)]
+        yield Stage(pieces, [int(starts[last]) for last in borders[1:]], int(starts[-1]))
+
+
+def user_keys(raw: NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64]], secret: bytes) -> Draws:
+    """Return every user's key, from the raw ids."""
+    k0, k1 = np.frombuffer(secret, dtype="<u8").astype(np.uint64)
+    if isinstance(raw, tuple):
+        data, ends = raw
+    else:
+        data = raw.astype("<i8").view(np.uint8)
+        ends = np.arange(8, 8 * raw.size + 1, 8, dtype=np.int64)
+    keys = np.empty(ends.size, dtype=np.uint64)
+    keys_of_texts(k0, k1, data, ends, keys)
+    return keys

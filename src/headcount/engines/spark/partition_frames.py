@@ -1,0 +1,115 @@
+"""From a log to a Spark frame of packets, all rows of a person in one partition."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from headcount.bounds import Bound, Cells, Marginals
+from headcount.engines.spark.partition_rows import PACKETS, PACKETS_IN_SPARK, carried, dealt
+from headcount.engines.spark.session import set_for_now
+from headcount.engines.spark.steps import BringTogether, DealRows, ReadFiles
+from headcount.engines.spark.tasks import task_of
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.events.sources.files.file_parts import parts_of
+from headcount.events.sources.source import FileSource, TableSource
+from headcount.events.sources.spark_frames import SparkSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FEW_PACKETS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "64"}
+"""So that packets, of about 1 MB, come to a task in batches of 64 MB."""
+
+_PART_BYTES = 64 << 20  # of files, that make one partition
+_BEYOND = 1 << 50
+_LABELS_TRIED = 40  # for each partition
+
+
+def check_source(log: EventLog) -> None:
+    """Refuse a log that Spark's tasks cannot read."""
+    if not isinstance(log.source, FileSource | SparkSource | TableSource):
+        raise UsageError(
+            f"Spark cannot read {log.source.name}: it takes raw files, tables of Spark and Arrow tables",
+            remedy="use --engine local, or give Spark what it was made from",
+        )
+
+
+def unread(log: EventLog, bound: Bound[Any]) -> tuple[EventLog, pa.Schema]:
+    """Return the log as tasks measure it, and the columns that they get.
+
+    It is without its rows, its conditions are fulfilled, and no more is in it than is read.
+    """
+    reading = bound.reading(log)
+    lean = reading.narrowed(replace(log, conditions=()))
+    schema = carried(log, reading.columns(lean))
+    return replace(lean, source=TableSource(schema.empty_table(), log.source.name)), schema
+
+
+def dealt_frame(session: SparkSession, log: EventLog, bound: Bound[Any], partitions: int | None) -> DataFrame:
+    """Return the packets of all people that a bound is measured of, each partition with people of its own."""
+    many = partitions or _partitions_for(session, log)
+    labels = labels_of(session, many)
+    packets = _read(session, log, bound, labels, many)
+    frame = packets.repartition(many, "label")
+    grouped = bound.of if isinstance(bound, Marginals) else bound
+    if isinstance(grouped, Cells) and grouped.groups is not None:
+        lean, schema = unread(log, bound)
+        step = BringTogether(lean, grouped, schema, labels)
+        with set_for_now(session, FEW_PACKETS):
+            frame = frame.mapInArrow(task_of(step), PACKETS_IN_SPARK).repartition(many, "label")
+    return frame
+
+
+def _read(
+    session: SparkSession, log: EventLog, bound: Bound[Any], labels: tuple[int, ...], most_tasks: int
+) -> DataFrame:
+    """Return the packets as they are dealt where rows are read; many small files are read by few tasks."""
+    source, (lean, schema) = log.source, unread(log, bound)
+    columns = bound.reading(log).columns(log)
+    kinds = {name: source.type_of(name) for name in columns}
+    told = replace(lean, conditions=log.conditions, source=TableSource(pa.schema(kinds).empty_table()))
+    if isinstance(source, SparkSource):
+        deal = DealRows(told, pa.schema(kinds), schema, labels)
+        return source.selected(columns).mapInArrow(task_of(deal), PACKETS_IN_SPARK)
+    if isinstance(source, FileSource):
+        parts = parts_of(source)
+        files = FileSource(source.files, source.filesystem, source.format, source.text, given=source.given)
+        read = ReadFiles(told, files, parts, kinds, schema, labels)
+        numbers = session.range(0, len(parts), 1, numPartitions=min(len(parts), most_tasks))
+        return numbers.mapInArrow(task_of(read), PACKETS_IN_SPARK)
+    packets = dealt(source.batches(columns), told, schema, labels)
+    return session.createDataFrame(pa.Table.from_batches(packets, PACKETS))
+
+
+@lru_cache
+def labels_of(session: SparkSession, partitions: int) -> tuple[int, ...]:
+    """Return a number for each partition that Spark puts exactly there; it is Spark that says so."""
+    tried = session.range(0, _LABELS_TRIED * partitions, 1, numPartitions=1).selectExpr("CAST(id AS INT) AS label")
+    found = tried.selectExpr("label", f"pmod(hash(label), {partitions}) AS place").toArrow()
+    first = dict(zip(reversed(found["place"].to_pylist()), reversed(found["label"].to_pylist()), strict=True))
+    return tuple(first.values())
+
+
+def _partitions_for(session: SparkSession, log: EventLog) -> int:
+    """Return how many partitions to deal people to, by how much there is to read."""
+    least = int(session.sparkContext.defaultParallelism)
+    if isinstance(log.source, FileSource):
+        size = sum(each or 0 for each, _ in log.source.stamps())
+    elif isinstance(log.source, SparkSource):
+        size = _expected_size(log.source.frame)
+    else:
+        size = 0
+    if size > _BEYOND:  # what Spark says where it does not know
+        return max(least, int(str(session.conf.get("spark.sql.shuffle.partitions"))))
+    return max(least, math.ceil(size / _PART_BYTES))
+
+
+def _expected_size(frame: DataFrame) -> int:
+    """Return how many bytes Spark expects a frame to have, going by its files, tables and statistics."""
+    return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))

@@ -1,0 +1,153 @@
+"""Rows dealt to partitions by who they are about, in packets that Spark carries without looking inside.
+
+A packet is an Arrow stream of some rows of one partition. So no type of a column is changed on the way, and Spark
+moves a few large rows instead of very many small ones. Which partition somebody is in hangs on the raw id alone.
+
+A packet without rows says what a task met that is in no partition: for the curator, and added up by Spark as cells
+are, so that a task which is run twice is counted once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from headcount._internal.arrays import Draws
+from headcount.engines.local.partitions import user_keys
+from headcount.events.encode.id_table import numbers_of
+from headcount.events.encode.text_columns import bytes_of, is_textual, plain
+from headcount.events.log import EventLog
+from headcount.events.sources.files.formats import is_text, value_type
+
+PACKETS = pa.schema([("label", pa.int32()), ("rows", pa.binary()), ("read", pa.int64()), ("nobodys", pa.int64())])
+PACKETS_IN_SPARK = "label int, rows binary, read bigint, nobodys bigint"
+
+_PUBLIC_KEY = bytes(16)
+_TOGETHER = 64 << 20  # bytes of rows that are dealt at once
+_PACKET = 1 << 20  # bytes of rows in a packet, about
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+@dataclass
+class Met:
+    """How many rows were read, and how many of those that fulfil the conditions are nobody's."""
+
+    read: int = 0
+    nobodys: int = 0
+
+    def packet(self, label: int) -> pa.RecordBatch:
+        """Return it as a packet."""
+        columns = [[label], [None], [self.read], [self.nobodys]]
+        arrays = [pa.array(each, field.type) for each, field in zip(columns, PACKETS, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=PACKETS)
+
+
+def carried(log: EventLog, columns: Sequence[str]) -> pa.Schema:
+    """Return the columns as they are in packets: text written out, and all else as it is declared."""
+    return pa.schema([(name, _plain(log.type_of(name))) for name in columns])
+
+
+def sound_rows(
+    batches: Iterable[pa.RecordBatch], log: EventLog, schema: pa.Schema, met: Met
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of somebody that fulfil the conditions of a log: its user and all columns of the schema."""
+    for raw in batches:
+        met.read += raw.num_rows
+        batch = log.sound(raw)
+        for condition in log.conditions:
+            batch = batch.filter(pa.array(condition.holds(batch))) if batch.num_rows else batch
+        met.nobodys += batch.column(log.roles.user).null_count
+        batch = batch.filter(pc.is_valid(batch.column(log.roles.user)))
+        columns = [_cast(batch.column(each.name), each.type) for each in schema]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def dealt(
+    batches: Iterable[pa.RecordBatch], log: EventLog, schema: pa.Schema, labels: Sequence[int]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the packets of all rows that are somebody's, each in the partition of its user, and what was met."""
+    met = Met()
+    rows = sound_rows(batches, log, schema, met)
+    yield from packed(((batch, keys_of(batch.column(log.roles.user))) for batch in rows), labels)
+    yield met.packet(labels[0])
+
+
+def packed(keyed: Iterable[tuple[pa.RecordBatch, Draws]], labels: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """Yield packets of rows, given the key of each: rows of one key are in one partition."""
+    held: list[pa.RecordBatch] = []
+    keys: list[Draws] = []
+    size = 0
+    for batch, own in keyed:
+        held.append(batch)
+        keys.append(own)
+        size += batch.nbytes
+        if size >= _TOGETHER:
+            yield _packets(held, np.concatenate(keys), labels)
+            held, keys, size = [], [], 0
+    if held:
+        yield _packets(held, np.concatenate(keys), labels)
+
+
+def unpacked(packets: Iterable[pa.RecordBatch], met: Met) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that are in packets, and add up what these say was met."""
+    for batch in packets:
+        met.read += pc.sum(batch.column("read")).as_py() or 0
+        met.nobodys += pc.sum(batch.column("nobodys")).as_py() or 0
+        for rows in batch.column("rows").drop_null():
+            with pa.ipc.open_stream(rows.as_buffer()) as stream:
+                yield from stream
+
+
+def keys_of(column: pa.Array) -> Draws:
+    """Return a number for each id of a column without gaps, which hangs on the id alone.
+
+    >>> first, second, third = keys_of(pa.array(["ann", "bob", "ann"]))
+    >>> bool(first == third), bool(first == second)
+    (True, False)
+    """
+    if not is_textual(column.type):
+        return user_keys(numbers_of(column).astype(np.int64), _PUBLIC_KEY)
+    if not is_text(column.type):  # a column without values has no rows left
+        return np.zeros(len(column), dtype=np.uint64)
+    data, offsets = bytes_of(plain(column))
+    return user_keys((data[offsets[0] :], offsets[1:] - offsets[0]), _PUBLIC_KEY)
+
+
+def _packets(batches: list[pa.RecordBatch], keys: Draws, labels: Sequence[int]) -> pa.RecordBatch:
+    table = pa.Table.from_batches(batches)
+    parts: NDArray[np.int64] = (keys % np.uint64(len(labels))).astype(np.int64)
+    order = np.argsort(parts, kind="stable")
+    sorted_rows = table.take(pa.array(order)).combine_chunks()
+    ends = np.cumsum(np.bincount(parts, minlength=len(labels)))
+    rows = max(1, int(_PACKET * table.num_rows / max(1, table.nbytes)))
+    label: list[int] = []
+    made: list[bytes] = []
+    for place, (begin, end) in enumerate(zip(np.append(0, ends[:-1]).tolist(), ends.tolist(), strict=True)):
+        for first in range(begin, end, rows):
+            label.append(labels[place])
+            made.append(_packet(sorted_rows.slice(first, min(rows, end - first))))
+    nothing = pa.repeat(pa.scalar(0, pa.int64()), len(made))
+    columns = [pa.array(label, pa.int32()), pa.array(made, pa.binary()), nothing, nothing]
+    return pa.RecordBatch.from_arrays(columns, schema=PACKETS)
+
+
+def _packet(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema, options=_COMPRESSED) as stream:
+        stream.write_table(rows)
+    made: bytes = sink.getvalue().to_pybytes()
+    return made
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return pa.large_string() if is_text(kind) else value_type(kind)
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    column = plain(column)
+    return column if column.type == kind else column.cast(kind)

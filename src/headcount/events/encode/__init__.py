@@ -1,0 +1,1 @@
+"""From columns of a log to compact codes: casts, id tables, and passes over batches."""

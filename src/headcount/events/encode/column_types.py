@@ -1,0 +1,80 @@
+"""What a column must hold to play its role, refused before any row is read; and fractions that stand for ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from headcount.errors import DataError
+from headcount.events.encode.text_columns import sound
+from headcount.events.sources.files.formats import is_text, plain_type, value_type
+
+
+def check_id_type(kind: pa.DataType, role: str, column: str) -> None:
+    """Refuse ids that are neither text nor whole numbers, nor fractions that may be whole."""
+    kind = value_type(kind)
+    if is_text(kind) or pa.types.is_integer(id_type(kind)) or pa.types.is_null(kind):
+        return
+    raise DataError(
+        f"column {column!r} is to name the {role} but holds {plain_type(kind)}; ids are text or whole numbers",
+        remedy="cast the column, or choose another one",
+    )
+
+
+def id_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type that ids of a declared type are read as: fractions as whole numbers.
+
+    >>> id_type(pa.float64()), id_type(pa.int8())
+    (DataType(int64), DataType(int8))
+    """
+    return pa.int64() if pa.types.is_float32(value_type(kind)) or pa.types.is_float64(value_type(kind)) else kind
+
+
+def whole_ids(column: pa.Array) -> pa.Array:
+    """Return ids that are fractions as whole numbers, each by itself; what is no whole number is missing.
+
+    A data frame makes fractions of whole numbers as soon as one is missing. From 2⁵³ on (2²⁴ where there are 32
+    bits) two ids may have become one on that way, and two people one person: those are missing as well.
+
+    >>> whole_ids(pa.array([7.0, 7.5, None, float("nan"), float("inf"), -0.0, 2.0**53])).to_pylist()
+    [7, None, None, None, None, 0, None]
+    """
+    if not (pa.types.is_float32(column.type) or pa.types.is_float64(column.type)):
+        return column
+    values = column.to_numpy(zero_copy_only=False)  # what is missing is not a number there
+    whole = (np.abs(values) < 2 ** (np.finfo(values.dtype).nmant + 1)) & (values == np.trunc(values))
+    return pa.array(np.where(whole, values, 0).astype(np.int64), mask=~whole)
+
+
+def check_comparable(kind: pa.DataType, column: str, compare: Callable[[pa.Array], object]) -> None:
+    """Refuse a type that Arrow cannot compare, by a trial on a missing value: no row decides."""
+    try:
+        compare(sound(pa.nulls(1, kind)))
+    except (pa.ArrowException, ValueError) as error:
+        raise DataError(
+            f"column {column!r} holds {plain_type(kind)}, which cannot be compared",
+            remedy="cast the column to text, numbers or times",
+        ) from error
+
+
+def check_times_type(kind: pa.DataType, column: str) -> None:
+    """Refuse a number of records that is no whole number."""
+    kind = id_type(value_type(kind))
+    if not (pa.types.is_integer(kind) or is_text(kind) or pa.types.is_null(kind)):
+        raise DataError(
+            f"column {column!r} is to say how many records a row stands for but holds {plain_type(kind)}",
+            remedy="cast it to whole numbers",
+        )
+
+
+def check_value_type(kind: pa.DataType, column: str) -> None:
+    """Refuse a column that holds no numbers, before any row is read."""
+    kind = value_type(kind)
+    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if not (numbers or is_text(kind) or pa.types.is_null(kind)):
+        raise DataError(
+            f"column {column!r} is to hold values but holds {plain_type(kind)}",
+            remedy="cast it to numbers, or choose another column",
+        )

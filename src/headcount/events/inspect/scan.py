@@ -1,0 +1,332 @@
+"""A look through a whole log: what would count, what would not, and why. Not private: for the curator alone.
+
+It reads as :class:`headcount.events.encode.passes.EncodedLog` and its kin do, value by value, and keeps account of
+whatever these leave out. One pass; memory follows the number of people and items, and the distinct pairs of both
+up to a fixed number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headcount._internal.arrays import Codes, Flags, Integers
+from headcount.errors import UnknownNameError
+from headcount.events.catalogue import NoCatalogue
+from headcount.events.contexts import SEPARATOR, Context
+from headcount.events.encode.id_table import Listed, ids_for
+from headcount.events.encode.prefetch import read_ahead
+from headcount.events.encode.text_columns import flat_batch, is_textual, plain
+from headcount.events.inspect import unreadable
+from headcount.events.inspect.report import ActivitySummary, Checked, Fate, Problem, percent
+from headcount.events.inspect.statistics import Counted, Frequent
+from headcount.events.log import EventLog
+from headcount.events.record_values import finite_numbers, repetitions
+from headcount.events.sources.files.formats import is_text
+from headcount.events.sources.files.packed_store import PackedSource
+from headcount.events.tag_log import TagLog
+from headcount.releases.formatting import some
+
+Progress = Callable[[str, int, int | None], None]
+
+_DOMINATED = 0.25  # of all records: from this share of the most active users on, check suggests a cap
+_FEW = 5  # times as many users must there be, for these to be few
+_OUTSIDE = "an item outside the catalogue"
+_JOINT = pa.scalar(SEPARATOR, pa.large_string())
+
+
+def survey(log: EventLog, progress: Progress = lambda *_: None) -> Checked:
+    """Look through a log.
+
+    >>> log = EventLog.of([("ann", "tea"), ("bob", "tee"), (None, "rye")], items=["rye", "tea"])
+    >>> print(survey(log))
+    the table: 3 rows; 1 record of 1 person counts
+    1 row (33.3 %): no user in column 'user'
+    1 record (50.0 %): an item outside the catalogue: 'tee' (1)
+    each person has an item once: --count users is more accurate
+    """
+    if isinstance(log.source, PackedSource):
+        return _packed(log, log.source, progress)
+    if log.selects_contexts:
+        return _without_contexts(log, progress)
+    return _Survey(log).read(progress)
+
+
+class _Survey:
+    """Looks through raw events."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        roles, kind = log.roles, log.type_of
+        self._of_items = roles.item != roles.user  # a table of people names none
+        self._users = ids_for(kind(roles.user), None, None, roles.user)
+        if is_textual(kind(roles.user)):
+            self._users.codes(pa.array([""]))  # the first code is nobody's
+        self._items: Callable[[pa.Array], Codes] = ids_for(kind(roles.item), None, None, roles.item).codes
+        if log.has_catalogue:
+            self._items = Listed(log.catalogue.as_type(kind(roles.item), roles.item)).codes
+        self._counted = Counted(log.width, of_items=self._of_items)
+        self._needed = unreadable.needed(log)
+        self._judging = [(each, unreadable.judging(each)) for each in log.conditions]
+        self._contexts = (
+            [] if log.context is None else unreadable.unknown(log.context, tags=isinstance(log, TagLog))
+        )
+        self._rows = self._left_out = self._kept = self._blank = self._inside = 0
+        self._seen = self._outside = self._elsewhere = self._below = self._above = 0
+        self._items_outside, self._contexts_outside = Frequent(), Frequent()
+
+    def read(self, progress: Progress) -> Checked:
+        """Read the log once."""
+        log = self._log
+        for raw in read_ahead(map(flat_batch, log.source.batches(log.columns))):
+            self._rows += raw.num_rows
+            if raw.num_rows:
+                self._count(*self._complete(*self._fulfilling(raw, log.sound(raw))))
+            progress("reading events", self._rows, log.source.rows)
+        return _told(
+            log, self._counted, self._problems(), self._hints(), rows=self._rows, left_out=self._left_out,
+            cut=None if log.value_range is None else (self._below, self._above),
+        )  # fmt: skip
+
+    def _fulfilling(self, raw: pa.RecordBatch, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        """Keep what fulfils all conditions; of the rest, tell what does not from what cannot be told."""
+        holds = [condition.holds(batch) for condition, _ in self._judging]
+        kept = np.logical_and.reduce(holds) if holds else np.ones(raw.num_rows, dtype=bool)
+        if not kept.all():
+            tells = [condition.tells(batch) for condition, _ in self._judging]
+            refused = np.logical_or.reduce([told & ~held for told, held in zip(tells, holds, strict=True)])
+            self._left_out += int(np.count_nonzero(refused))
+            for (condition, noted), told in zip(self._judging, tells, strict=True):
+                noted.look(raw.column(condition.column), ~told & ~refused)
+        self._kept += int(np.count_nonzero(kept))
+        return _of(raw, kept), _of(batch, kept)
+
+    def _complete(
+        self, raw: pa.RecordBatch, batch: pa.RecordBatch
+    ) -> tuple[pa.RecordBatch, pa.RecordBatch, Integers]:
+        """Keep the rows that say who and what, and how often; with how many records each stands for."""
+        roles = self._log.roles
+        records = np.ones(batch.num_rows, dtype=np.int64)
+        complete, blank = np.ones(batch.num_rows, dtype=bool), np.full(batch.num_rows, self._of_items)
+        for each in self._needed:
+            column = batch.column(each.column)
+            if each.role == "times":
+                records, there = repetitions(roles.numbers.plain(batch, each.column))
+            elif each.role == "value":
+                there = _valid(finite_numbers(roles.numbers.plain(batch, each.column)))
+            else:
+                there = _valid(column)
+                if each.role == "item" and self._log.selects and is_text(column.type):
+                    there = there & (np.asarray(pc.fill_null(pc.binary_length(plain(column)), 0)) > 0)
+            each.look(raw.column(each.column), ~there)
+            complete &= there
+            if each.role in ("user", "item"):
+                blank &= ~there
+        self._blank += int(np.count_nonzero(blank))
+        if roles.times is not None:
+            complete &= records > 0
+        return _of(raw, complete), _of(batch, complete), records[complete]
+
+    def _count(self, raw: pa.RecordBatch, batch: pa.RecordBatch, records: Integers) -> None:
+        """Count what is in the catalogue, and take note of the rest."""
+        log = self._log
+        self._seen += int(records.sum())
+        items: Codes = np.zeros(batch.num_rows, dtype=np.int32)
+        if self._of_items:
+            column = batch.column(log.roles.item)
+            items = self._items(column)
+            outside = items < 0
+            if outside.any():
+                self._outside += int(records[outside].sum())
+                self._items_outside.add(_texts(column, outside), records[outside])
+                raw, batch = _of(raw, ~outside), _of(batch, ~outside)
+                items, records = items[~outside], records[~outside]
+        self._inside += batch.num_rows
+        users, contexts = self._users.codes(batch.column(log.roles.user)), None
+        if log.context is not None:
+            contexts = self._context(log.context, raw, batch, records)
+            if isinstance(log, TagLog):
+                known = contexts < log.context.size
+                users, items, contexts, records = users[known], items[known], contexts[known], records[known]
+        if log.value_range is not None:
+            low, high = map(float, log.value_range)
+            column = log.roles.numbers.plain(batch, str(log.roles.value))
+            values = finite_numbers(column).to_numpy(zero_copy_only=False)
+            self._below += int(records[values < low].sum())
+            self._above += int(records[values > high].sum())
+        self._counted.add(users, items, contexts, records)
+
+    def _context(self, context: Context, raw: pa.RecordBatch, batch: pa.RecordBatch, records: Integers) -> Codes:
+        """Return each row's context, the one after the last if it is unknown, and take note of why."""
+        codes = context.codes(batch)
+        unknown = codes < 0
+        if unknown.any():
+            elsewhere = unknown & (context.part is None)
+            for each in self._contexts:
+                gone = unknown
+                if context.part is None:
+                    gone = unknown & ~_valid(batch.column(each.column))
+                    elsewhere &= ~gone
+                each.look(raw.column(each.column), gone)
+            if elsewhere.any():
+                self._elsewhere += int(records[elsewhere].sum())
+                parts = [_texts(batch.column(name), elsewhere) for name in context.columns]
+                self._contexts_outside.add(pc.binary_join_element_wise(*parts, _JOINT), records[elsewhere])
+        return np.where(unknown, np.int32(context.size), codes)
+
+    def _problems(self) -> list[Problem]:
+        log, inside = self._log, self._seen - self._outside
+        found = [problem for _, each in self._judging for problem in each.problems(self._rows, self._absent)]
+        found += [problem for each in self._needed for problem in each.problems(self._kept, self._absent)]
+        outside = Problem(
+            role="item", column=log.roles.item, what=_OUTSIDE, number=self._outside, of=self._seen,
+            noun="record", examples=self._items_outside.most,
+        )  # fmt: skip
+        found += [outside] if outside.number else []
+        found += [problem for each in self._contexts for problem in each.problems(self._inside, self._absent)]
+        if self._elsewhere and log.context is not None:
+            tags = isinstance(log, TagLog)
+            what = (
+                "a tag outside the vocabulary" if tags else f"a value of {log.context.name!r} outside --contexts"
+            )
+            elsewhere = Problem(
+                role="context", column=log.context.specification, what=what, number=self._elsewhere, of=inside,
+                noun="record", fate=_fate(log), examples=self._contexts_outside.most,
+            )  # fmt: skip
+            found.append(elsewhere)
+        return found
+
+    def _hints(self) -> list[str]:
+        log, hints, inside = self._log, [], self._seen - self._outside
+        if self._blank:
+            rows = some(self._blank, "row")
+            hints.append(f"{rows} without user and item: a line that is damaged or malformed looks like that")
+        nobodys = int(self._counted.of_people[:1].sum()) if is_textual(log.type_of(log.roles.user)) else 0
+        if nobodys:
+            records, column = some(nobodys, "record"), repr(log.roles.user)
+            hints.append(
+                f"one person, with {records}, is an empty text in column {column}: many may stand behind it"
+            )
+        if log.value_range is not None and self._below + self._above:
+            low, high = log.value_range
+            below, above = percent(self._below / inside), percent(self._above / inside)
+            hints.append(f"{below} of the values lie below {low} and {above} above {high}: they are cut to these")
+        columns = (*(noted for _, noted in self._judging), *self._needed, *self._contexts)
+        return hints + [
+            f"most values of column {each.column!r} cannot be read: {advice}"
+            for each in columns
+            if 2 * each.unreadable > self._rows and (advice := each.advice)
+        ]
+
+    def _absent(self, column: str) -> str | None:
+        """Say, of a column that no row has, which ones there are."""
+        names = self._log.source.names
+        if column in names:
+            return None
+        return f"no row has such a column: {UnknownNameError.among('column', column, names).remedy}"
+
+
+def _without_contexts(log: EventLog, progress: Progress) -> Checked:
+    """Look through a log whose contexts are still to be selected: any value may be one of them."""
+    events = log.as_events() if isinstance(log, TagLog) else log
+    found = survey(replace(events, context=None, context_of="record"), progress)
+    column = "" if log.context is None else log.context.name
+    return replace(found, hints=(*found.hints, f"column {column!r} was not looked at: its values are selected"))
+
+
+def _packed(log: EventLog, source: PackedSource, progress: Progress) -> Checked:
+    """Look through a store: its records, and what was met when it was packed."""
+    counted, rows = Counted(log.width, of_items=True), 0
+    for users, cells, times in source.entries():
+        items, contexts = np.divmod(cells, np.int32(log.width))
+        records = np.ones(users.size, dtype=np.int64) if times is None else times
+        known = contexts < log.width - isinstance(log, TagLog)
+        counted.add(users[known], items[known], contexts[known], records[known])
+        rows += users.size
+        progress("reading the store", rows, source.rows)
+    met, roles = source.tally, log.roles
+    found = [
+        Problem(role=each.role, column=each.column, what=each.nothing, number=number, of=met.rows)
+        for each in unreadable.needed(log)
+        if (number := met.nulls.get(each.column, 0))
+    ]
+    if met.outside_catalogue:
+        outside = met.outside_catalogue
+        found.append(Problem(role="item", column=roles.item, what=_OUTSIDE, number=outside, of=met.rows))
+    if met.unknown_context and log.context is not None:
+        unknown = Problem(
+            role="context", column=log.context.specification, number=met.unknown_context, of=met.rows,
+            what=f"no value of {log.context.name!r} that is declared and can be read", fate=_fate(log),
+        )  # fmt: skip
+        found.append(unknown)
+    counting = source.records + met.outside_catalogue + sum(met.nulls.values())
+    return _told(log, counted, found, [], rows=met.rows, left_out=None if roles.times else met.rows - counting)
+
+
+def _told(
+    log: EventLog,
+    counted: Counted,
+    problems: list[Problem],
+    hints: list[str],
+    *,
+    rows: int,
+    left_out: int | None,
+    cut: tuple[int, int] | None = None,
+) -> Checked:
+    if not counted.records and not problems:
+        problems = [Problem(role="log", what="there is no record to count", number=rows, of=rows)]
+    repeats = counted.repeats
+    may_count_users = log.counting == "records" and log.roles.value is None and not isinstance(log, TagLog)
+    if repeats is not None and not repeats.records and may_count_users and type(log.catalogue) is not NoCatalogue:
+        hints = [*hints, "each person has an item once: --count users is more accurate"]
+    if may_count_users and log.roles.item != log.roles.user and counted.activity is not None:
+        hints = [*hints, *_cap_hints(counted.activity)]
+    if type(log.catalogue) is NoCatalogue and log.roles.item != log.roles.user:
+        hints = [*hints, "without --items or --select-items, everything counts as for --what totals"]
+    never: tuple[str, ...] = ()
+    if log.context is not None and counted.records:
+        empty = np.flatnonzero(counted.of_contexts[: log.context.size] == 0)
+        never = tuple(log.context.labels[place] for place in empty.tolist())
+    return Checked(
+        source=log.source.name, rows=rows, left_out=left_out, records=counted.records, problems=tuple(problems),
+        hints=tuple(hints), activity=counted.activity, repeats=repeats, contexts_without_records=never,
+        values_cut=cut,
+    )  # fmt: skip
+
+
+def _cap_hints(activity: ActivitySummary) -> list[str]:
+    """Suggest a cap where a few users dominate: the noise of a release may conceal them."""
+    users, records = activity.most[-1]
+    share = records / activity.records
+    if share < _DOMINATED or activity.people < _FEW * users:
+        return []
+    return [
+        f"{users:,} users have {percent(share)} of the records, and intervals of adaptive do not cover users whom "
+        "noise conceals: add --at-most N, with N from public knowledge, not from this log"
+    ]
+
+
+def _fate(log: EventLog) -> Fate:
+    """Say what becomes of a record whose context is not known: without a tag it is nothing."""
+    return "not counted" if isinstance(log, TagLog) else "counted as unknown"
+
+
+def _of(batch: pa.RecordBatch, rows: Flags) -> pa.RecordBatch:
+    return batch if rows.all() else batch.filter(pa.array(rows))
+
+
+def _valid(column: pa.Array) -> Flags:
+    return np.asarray(pc.is_valid(column), dtype=bool)
+
+
+def _texts(column: pa.Array, rows: Flags) -> pa.Array:
+    """Return some values of a column as texts."""
+    chosen = plain(column.filter(pa.array(rows)))
+    try:
+        return chosen.cast(pa.large_string())
+    except pa.ArrowException:  # a time that no calendar has
+        return pa.array(["?"] * len(chosen), pa.large_string())

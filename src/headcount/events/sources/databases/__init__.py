@@ -1,0 +1,1 @@
+"""Databases as sources: DuckDB, PostgreSQL, SQLite and open connections."""

@@ -1,0 +1,237 @@
+"""Databases as sources: the types of columns are those that are declared, and all passes see the same rows.
+
+A database is opened for reading alone. A table is read again in each pass, within one snapshot. What a view or a
+query gives may hang on more than that, so it is run once, and its rows are kept in a private file.
+
+Only the columns that are needed are asked for. Conditions are not handed on: what ``--where`` and ``--since`` mean
+of missing values, texts, numbers and times is what Headcount's own code makes of them, and no database compares
+quite like that.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import ClassVar
+
+import pyarrow as pa
+
+from headcount.errors import DataError, HeadcountError
+from headcount.events.sources.databases.query_shape import assumption
+from headcount.events.sources.databases.row_cache import KeptRows
+from headcount.events.sources.databases.table_or_query import Asked, quoted
+from headcount.events.sources.files import formats
+from headcount.events.sources.files.formats import declared, is_text, value_type
+from headcount.events.sources.naming import scrubbed, shown
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as the database declares it, the type it is read as (None: it cannot be), and how it is asked."""
+
+    name: str
+    said: str
+    type: pa.DataType | None
+    expression: str
+
+    @classmethod
+    def plain(cls, name: str, said: str, kind: pa.DataType, expression: str | None = None) -> Column:
+        """Take a column as the driver hands it over, if that can be read."""
+        return cls(name, said, readable(kind), expression or quoted(name))
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What is selected from, its columns, and whether it is sure to give the same rows again."""
+
+    text: str
+    columns: tuple[Column, ...]
+    is_steady: bool
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that can be read."""
+        return pa.schema([(each.name, each.type) for each in self.columns if each.type is not None])
+
+    def selecting(self, names: Sequence[str]) -> str:
+        """Return the statement that reads some columns."""
+        found = {each.name: each.expression for each in self.columns}
+        return f"SELECT {', '.join(f'{found[name]} AS {quoted(name)}' for name in names)} FROM {self.text}"
+
+
+class Database(ABC):
+    """A database that was opened for reading alone.
+
+    ``dialect`` is the SQL that it speaks, if that is known. One that ``is_here`` fetches rows with all cores of
+    this machine, so that nothing is gained by making something of the first before the last one is there.
+    """
+
+    dialect: ClassVar[str | None] = None
+    is_here: ClassVar[bool] = False
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self.shown = shown(address)
+
+    @abstractmethod
+    def relation(self, asked: Asked) -> Relation:
+        """Look up a table or a query; no row of it is read."""
+
+    @abstractmethod
+    def stream(self, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Read some columns, which are declared as ``schema`` says, and hand over the rows as they come."""
+
+    def size(self, relation: Relation) -> int | None:  # noqa: ARG002
+        """Return how many rows a table has, if it is known without reading them."""
+        return None
+
+    def extremes(self, relation: Relation, column: str) -> tuple[int, int] | None:  # noqa: ARG002
+        """Return the smallest and largest of whole numbers of a table, if they are known without reading rows."""
+        return None
+
+    @abstractmethod
+    def check(self) -> None:
+        """Fail if the database is gone; nothing is read from it."""
+
+    @abstractmethod
+    def explain(self, error: Exception) -> HeadcountError | None:
+        """Say what an error of the driver means, or nothing if it is none."""
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Tell what the driver says in our words: without credentials, nor the error that may hold them."""
+        try:
+            yield
+        except Exception as error:
+            told = self.explain(error)
+            if told is None:
+                raise
+            error.args = ()  # whoever digs for it finds no address either
+        else:
+            return
+        raise told from None
+
+    def said(self, error: Exception) -> str:
+        """Return what the driver said, without credentials."""
+        return scrubbed(str(error), self._address)
+
+
+@dataclass(frozen=True, eq=False)
+class DatabaseSource:
+    """A table, a view or a query of a database."""
+
+    database: Database = field(repr=False)
+    asked: Asked = field(repr=False)
+    relation: Relation = field(repr=False)
+    name: str
+    _kept: KeptRows = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        named = [each.name for each in self.relation.columns]
+        schema = pa.schema([each for each in self.relation.schema if named.count(each.name) == 1])
+        object.__setattr__(
+            self, "_kept", KeptRows(self.name, schema, partial(_rows, self.database, self.relation, schema))
+        )
+
+    @classmethod
+    def of(cls, database: Database, asked: Asked) -> DatabaseSource:
+        """Look up what is asked of a database."""
+        with database.told():
+            relation = database.relation(asked)
+        return cls(database, asked, relation, f"{database.shown} ({asked.words})" if asked else database.shown)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that can be read."""
+        return list(dict.fromkeys(self.relation.schema.names))
+
+    def type_of(self, column: str) -> pa.DataType | None:
+        """Look at what the database declares; refuse a type that cannot be read."""
+        odd = next((each for each in self.relation.columns if each.name == column and each.type is None), None)
+        if odd is not None:
+            raise DataError(
+                f"column {column!r} of {self.name} holds {odd.said}, which cannot be read",
+                remedy=f"cast it with --query, such as 'SELECT CAST({column} AS varchar) AS {column}, … FROM …'",
+            )
+        return declared(self.relation.schema, self.name)(column)
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows there are: of a table if the database knows, of all else once they were fetched."""
+        return self._size if self.relation.is_steady else self._kept.rows
+
+    @cached_property
+    def _size(self) -> int | None:
+        with self.database.told():
+            return self.database.size(self.relation)
+
+    def whole_range(self, column: str) -> tuple[int, int] | None:
+        """Ask for that of a table; of all else look at the rows, where these can as well be fetched at once."""
+        if self.relation.is_steady:
+            with self.database.told():
+                return self.database.extremes(self.relation, column)
+        return self._kept.all().whole_range(column) if self.database.is_here else None
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read the given columns, one pass."""
+        if not self.relation.is_steady:
+            yield from self._kept.batches(columns)
+            return
+        schema = pa.schema([(name, self.type_of(name)) for name in columns])
+        yield from _rows(self.database, self.relation, schema)
+
+    @cached_property
+    def assumes(self) -> tuple[str, ...]:
+        """What is taken for granted of a query."""
+        return () if self.asked.query is None else (assumption(self.asked.query, self.database.dialect),)
+
+    def check_reachable(self) -> None:
+        """Refuse a database that is gone; nothing is read from it."""
+        with self.database.told():
+            self.database.check()
+
+
+def _rows(database: Database, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Read some columns, in parts that are not too large."""
+    with database.told():
+        for batch in database.stream(relation, schema):
+            rows = as_declared(batch, schema, database.shown)
+            for start in range(0, rows.num_rows, formats.BATCH_ROWS):
+                yield rows.slice(start, formats.BATCH_ROWS)
+
+
+def readable(kind: pa.DataType) -> pa.DataType | None:
+    """Return the type that a column is read as: instants are told in UTC; None if it cannot be read.
+
+    >>> readable(pa.timestamp("us", "Europe/Zurich")), readable(pa.list_(pa.int8())) is None
+    (TimestampType(timestamp[us, tz=UTC]), True)
+    """
+    if isinstance(kind, pa.BaseExtensionType):  # numbers and JSON of PostgreSQL's, as some hand them over
+        return kind.storage_type if is_text(kind.storage_type) else None
+    of = value_type(kind)
+    if pa.types.is_timestamp(of):
+        return of if of.tz is None else pa.timestamp(of.unit, "UTC")
+    plain = (
+        pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_date,
+        pa.types.is_null, is_text,
+    )  # fmt: skip
+    return kind if any(test(of) for test in plain) else None
+
+
+def as_declared(batch: pa.RecordBatch, schema: pa.Schema, where: str) -> pa.RecordBatch:
+    """Return rows with the types that were declared; a driver that hands over others is refused."""
+    if batch.schema.equals(schema):
+        return batch
+    arrays = []
+    for field_, column in zip(schema, batch.columns, strict=True):
+        if column.type != field_.type and readable(column.type) != field_.type:
+            raise DataError(
+                f"{where} declares {field_.type} for column {field_.name!r} but hands over {column.type}",
+                remedy="cast it in a query",
+            )
+        plain = column.storage if isinstance(column.type, pa.BaseExtensionType) else column
+        arrays.append(plain if plain.type == field_.type else plain.cast(field_.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,149 @@
+"""DuckDB: a file that is opened for reading alone, which nobody can change meanwhile, or no file at all.
+
+``duckdb://`` without a file is for queries over files, such as ``SELECT * FROM 'log/*.parquet'``.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from headcount._internal.extras import needed
+from headcount._internal.scratch_folders import ScratchFolder
+from headcount.errors import DataError, HeadcountError, SurroundingsError, UnknownNameError
+from headcount.events.encode.text_columns import MAX_TEXT_BYTES
+from headcount.events.sources.databases.database import Column, Database, Relation
+from headcount.events.sources.databases.query_shape import VIEWS, refuse_text_files
+from headcount.events.sources.databases.table_or_query import Asked, quoted
+from headcount.events.sources.files import formats
+
+CONFINED = "HEADCOUNT_CONFINED"
+"""If this variable of the environment is set, nothing is opened beside the file itself, whatever a view or a query
+of it says: for a server that reads what people upload."""
+_WIDE = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT")  # as text: not all of them fit into what Arrow has
+_TIMES = ("DATE", "TIMESTAMP")
+_TABLES = (
+    "SELECT CASE WHEN schema_name = current_schema() AND database_name = current_database() THEN '' "
+    "ELSE schema_name || '.' END || name AS name, kind, database_name, schema_name, name AS own FROM ("
+    "SELECT database_name, schema_name, table_name AS name, 'table' AS kind FROM duckdb_tables() UNION ALL "
+    "SELECT database_name, schema_name, view_name, 'view' FROM duckdb_views() WHERE NOT internal) ORDER BY 1"
+)
+
+
+@functools.cache
+def _spill_folder() -> ScratchFolder:
+    """Return where DuckDB writes rows that do not fit into memory: beside its file they would outlive a kill.
+
+    All connections of a process share it: DuckDB opens a file twice only with equal settings.
+    """
+    return ScratchFolder()
+
+
+class Duck(Database):
+    """A DuckDB file, or none."""
+
+    dialect = "duckdb"
+    is_here = True
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        with needed("a DuckDB source", "duckdb", "duckdb"):
+            import duckdb
+        self._duckdb = duckdb
+        path = address.partition("://")[2]
+        if path and not os.path.isfile(path):
+            raise DataError(
+                f"{path} does not exist", remedy="duckdb://FILE is the path as it is, such as duckdb://visits.db"
+            )
+        with self.told():
+            settings: dict[str, Any] = {"temp_directory": str(_spill_folder().path)}
+            self._connection = self._duckdb.connect(path or ":memory:", read_only=bool(path), config=settings)
+            if os.environ.get(CONFINED):
+                self._connection.execute("SET enable_external_access = false")  # DuckDB lets nothing undo it
+            weakref.finalize(self, self._connection.close)
+
+    def relation(self, asked: Asked) -> Relation:
+        """Look a table up, or describe a query."""
+        is_table = asked.table is not None and self._is_table(asked)
+        text = asked.subquery if asked.table is None else asked.quoted
+        if asked.query is not None:
+            self._check_statement(text)
+        if not is_table:
+            refuse_text_files(f"SELECT * FROM {text}", dict(self._connection.sql(VIEWS).fetchall()))
+        found = self._connection.sql(f"SELECT * FROM {text} LIMIT 0")
+        kinds = [str(each) for each in found.types]
+        fields = found.to_arrow_reader(1).schema
+        columns = tuple(_column(each, said) for each, said in zip(fields, kinds, strict=True))
+        return Relation(text, columns, is_steady=is_table)
+
+    def stream(self, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Stream rows; each pass has a connection of its own, and no file can change that is open here."""
+        with self._connection.cursor() as own:
+            yield from own.sql(relation.selecting(schema.names)).to_arrow_reader(formats.BATCH_ROWS)
+
+    def size(self, relation: Relation) -> int | None:
+        """Look it up; DuckDB keeps it for each part of a table."""
+        return self._one(f"SELECT count(*) FROM {relation.text}")[0]
+
+    def extremes(self, relation: Relation, column: str) -> tuple[int, int] | None:
+        """Look them up; DuckDB keeps them for each part of a table."""
+        low, high = self._one(f"SELECT min({quoted(column)}), max({quoted(column)}) FROM {relation.text}")
+        return None if low is None or high is None else (low, high)
+
+    def _one(self, statement: str) -> tuple[int | None, ...]:
+        with self._connection.cursor() as own:
+            return tuple(own.sql(statement).fetchall()[0])
+
+    def check(self) -> None:
+        """Ask for nothing."""
+        self._connection.sql("SELECT 1 LIMIT 0").fetchall()
+
+    def explain(self, error: Exception) -> HeadcountError | None:
+        """Tell a value that a query stumbles over from what is wrong with the query, the file or the machine."""
+        if not isinstance(error, self._duckdb.Error | pa.ArrowException | OSError):
+            return None
+        return explained(self._duckdb, error, self.shown, self.said(error))
+
+    def _is_table(self, asked: Asked) -> bool:
+        tables = self._connection.sql(_TABLES).fetchall()
+        own = [each for each in tables if each[2:][-len(asked.parts) :] == asked.parts]
+        if len(asked.parts) == 1:
+            own = [each for each in own if each[0] == each[4]]
+        if not own:
+            raise UnknownNameError.among("table", asked.table, [each[0] for each in tables], where=self.shown)
+        return bool(own[0][1] == "table")
+
+    def _check_statement(self, text: str) -> None:
+        """Refuse what would not only read: it must be one SELECT."""
+        parts = self._duckdb.extract_statements(f"SELECT * FROM {text}")
+        if len(parts) != 1 or parts[0].type != self._duckdb.StatementType.SELECT:
+            raise DataError("--query must be one SELECT", remedy="only read from it")
+
+
+def explained(duckdb: Any, error: Exception, where: str, said: str) -> HeadcountError:
+    """Say what an error of DuckDB's means."""
+    values = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.DataError)
+    if isinstance(error, values):
+        return DataError(
+            f"{where} stumbled over a value ({said})", remedy="write the query so that it fails on no value"
+        )
+    if isinstance(error, duckdb.OutOfMemoryException | OSError | duckdb.InternalException):
+        return SurroundingsError(f"{where} cannot be read ({said})")
+    return DataError(f"{where} cannot be read ({said})", remedy="check the file, and --table or --query")
+
+
+def _column(declared: pa.Field, said: str) -> Column:
+    place = quoted(declared.name)
+    if said in _WIDE:
+        return Column(declared.name, said, pa.string(), f"CAST({place} AS VARCHAR)")
+    if said.startswith(_TIMES):
+        return Column.plain(declared.name, said, declared.type, f"CASE WHEN isfinite({place}) THEN {place} END")
+    if said == "VARCHAR":  # a text that is too long comes cut: many rows can share it in the file
+        cut = f"WHEN strlen({place}) > {MAX_TEXT_BYTES} THEN left({place}, {MAX_TEXT_BYTES + 1})"
+        return Column.plain(declared.name, said, declared.type, f"CASE {cut} ELSE {place} END")
+    return Column.plain(declared.name, said, declared.type)

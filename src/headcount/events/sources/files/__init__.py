@@ -1,0 +1,1 @@
+"""Files as sources: Parquet, delimited text, JSON lines, Arrow and packed stores."""

@@ -1,0 +1,331 @@
+"""File formats: Parquet, delimited text, JSON lines and Arrow, each opened as columns and streamed batches.
+
+Nothing is guessed: a column has the type that the file declares (Parquet, Arrow), or is text (delimited text, JSON
+lines). No row has a say in that.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from errno import EDQUOT, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC
+from functools import partial
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs as pafs
+
+from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
+from headcount.events.sources.files.text_blocks import unit_of
+
+BATCH_ROWS = 1 << 19
+_SURROUNDINGS = (ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM)
+_DAMAGE = ("truncated", "decompress", "corrupt", "zlib", "deserialize", "unexpected end")
+_REFUSALS = (pa.ArrowException, ValueError, LookupError, EOFError, ArithmeticError, MemoryError)
+_REMEDY = "check that the file is complete and of the format its name says"
+_ENCODING_REMEDY = "if the text is not in this encoding, name the right one with --encoding"
+
+_FORMATS = {
+    ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv",
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".arrow": "arrow", ".arrows": "arrow", ".feather": "arrow",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    r"""How files are written: their format, where their names do not say it, and what delimited text is like.
+
+    A delimiter of ``\t``, as shells pass it, is a tab.
+
+    >>> TextOptions(delimiter="::")
+    Traceback (most recent call last):
+    headcount.errors.UsageError: --delimiter must be one ASCII character, not '::'; such as ';' or '\t'
+    """
+
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+    header: bool = True
+    format: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.format is not None and self.format not in OPENERS:
+            raise UsageError("unknown --format", given=self.format, remedy=f"one of {', '.join(OPENERS)}")
+        if self.delimiter == "\\t":
+            object.__setattr__(self, "delimiter", "\t")
+        if self.delimiter is not None and (
+            len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '\r\n"\0'
+        ):
+            raise UsageError(
+                "--delimiter must be one ASCII character", given=self.delimiter, remedy=r"such as ';' or '\t'"
+            )
+        try:
+            text_encoding = codecs.lookup(self.encoding)._is_text_encoding
+        except (LookupError, ValueError, AttributeError):
+            text_encoding = False
+        if not text_encoding:
+            raise UsageError("unknown --encoding", given=self.encoding, remedy="such as utf-8 or latin-1")
+        if unit_of(self.encoding) is None:
+            raise UsageError(
+                f"lines in --encoding {self.encoding} cannot be read by themselves",
+                remedy="convert the file to utf-8",
+            )
+        if not self.header and codecs.lookup(self.encoding).name in ("utf-16", "utf-32"):
+            raise UsageError(
+                f"with --no-header, --encoding {self.encoding} would take the byte order from a row",
+                remedy=f"name it: {self.encoding}-le or {self.encoding}-be",
+            )
+
+    @property
+    def given(self) -> str | None:
+        """The first flag that differs from its default, for those who cannot use it."""
+        flags = {"--delimiter": self.delimiter, "--encoding": codecs.lookup(self.encoding).name != "utf-8"}
+        return next((flag for flag, value in (flags | {"--no-header": not self.header}).items() if value), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what differs from the defaults, as a configuration says it.
+
+        >>> TextOptions(delimiter=";", header=False).to_json()
+        {'delimiter': ';', 'no_header': True}
+        """
+        said: dict[str, Any] = {} if self.delimiter is None else {"delimiter": self.delimiter}
+        said |= {} if self.encoding == TextOptions.encoding else {"encoding": self.encoding}
+        said |= {} if self.header else {"no_header": True}
+        return said | ({} if self.format is None else {"format": self.format})
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An opened file: the declared type of a column by its name, the names, and a way to stream some columns.
+
+    Parquet can be asked for some of its row groups as well.
+
+    Where ``is_open``, nothing but rows would say which columns there are, so any name may be one, of text;
+    ``names`` then looks at rows, and is for the curator's eyes only.
+    """
+
+    type_of: Callable[[str], pa.DataType | None]
+    names: Callable[[], list[str]]
+    batches: Callable[..., Iterator[pa.RecordBatch]]
+    is_open: bool = False
+    metadata: Any = None
+
+
+def declared(schema: pa.Schema, where: str) -> Callable[[str], pa.DataType | None]:
+    """Return how the type of a column is found in a schema; of two columns of one name neither is."""
+
+    def type_of(name: str) -> pa.DataType | None:
+        if schema.names.count(name) > 1:
+            raise DataError(f"{where} has two columns named {name!r}", remedy="rename one")
+        return schema.field(name).type if name in schema.names else None
+
+    return type_of
+
+
+def known_format(path: str) -> str | None:
+    """Return the format a file name says, if it says one.
+
+    >>> known_format("visits.CSV.gz"), known_format("visits.xlsx")
+    ('csv', None)
+    """
+    return _FORMATS.get(_ending(path))
+
+
+def _ending(path: str) -> str:
+    suffixes = [suffix.lower() for suffix in PurePosixPath(path.replace("\\", "/")).suffixes]
+    if suffixes and suffixes[-1] in (".gz", ".bz2", ".zst"):
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def format_of(path: str, given: bool = True) -> str:
+    """Return the format a file name says, or refuse it; the error names a file that the caller gave."""
+    known = known_format(path)
+    if known is None:
+        raise UsageError(
+            f"{path if given else 'a file'} has a file name that says no format",
+            remedy="rename it to .parquet, .csv, .jsonl or .arrow, or say --format",
+        )
+    return known
+
+
+def plain_type(kind: pa.DataType) -> str:
+    """Name a column type as a reader would: text is text, however it is stored."""
+    kind = value_type(kind)
+    return "text" if is_text(kind) else str(kind)
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values of a column, dictionary-encoded or not."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column type is text, in any of Arrow's layouts."""
+    kind = value_type(kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+@contextmanager
+def reading(name: str, *, remote: bool = False, path: str | None = None) -> Iterator[None]:
+    """Turn whatever goes wrong while reading into an error with the given name, and without the path.
+
+    What a damaged or wrong file can cause is the caller's to mend; a full or failing disk, or a remote store
+    that does not answer, is not.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise DataError(f"{name} does not exist", remedy="check the path") from error
+    except OSError as error:
+        damaged = any(word in str(error).lower() for word in _DAMAGE)
+        failed = error.errno in _SURROUNDINGS or (remote and not damaged)
+        kind: type[HeadcountError] = SurroundingsError if failed else DataError
+        denied = isinstance(error, PermissionError)
+        remedy = "ask for the right to read it" if denied else None if failed else _REMEDY
+        raise kind(f"{name} cannot be read ({_reason(error, name, path)})", remedy=remedy) from error
+    except _REFUSALS as error:
+        text = isinstance(error, UnicodeError) or "invalid UTF8" in str(error)
+        raise DataError(
+            f"{name} cannot be read ({_reason(error, name, path)})", remedy=_ENCODING_REMEDY if text else _REMEDY
+        ) from error
+
+
+def _reason(error: BaseException, name: str, path: str | None) -> str:
+    """Return what a library said, on one line and not too long; of a path it may name bucket and key apart."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte 0x{error.object[error.start]:02x} is not {error.encoding} text"
+    words = " ".join(" ".join(str(part) for part in error.args).split()) or type(error).__name__
+    for part in () if path is None or path == name else (path, path.partition("/")[2] or path):
+        words = words.replace(part, name)
+    return words if len(words) <= 200 else words[:199] + "…"
+
+
+def _open_parquet(
+    filesystem: pafs.FileSystem, path: str, name: str, _: TextOptions, texts: Sequence[str]
+) -> Opened:
+    from headcount.events.sources.files.parquet import open_parquet
+
+    return open_parquet(filesystem, path, name, texts)
+
+
+def parquet_chunks(metadata: Any, name: str) -> list[Any]:
+    """Return the metadata of a column in every row group; nothing if there is no such plain column."""
+    paths = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
+    if name not in paths:
+        return []
+    index = paths.index(name)
+    return [metadata.row_group(group).column(index) for group in range(metadata.num_row_groups)]
+
+
+def _open_csv(filesystem: pafs.FileSystem, path: str, name: str, text: TextOptions, _: Sequence[str]) -> Opened:
+    from headcount.events.sources.files import csv_reader
+
+    how = filesystem, path, text.encoding, text.delimiter or ("\t" if _ending(path) == ".tsv" else ",")
+    if not text.header:
+        return Opened(
+            csv_reader.numbered,
+            lambda: csv_reader.numbers_met(*how),
+            partial(csv_reader.rows_of, *how, None),
+            is_open=True,
+        )
+    header = csv_reader.header_of(*how, name)
+    return Opened(
+        lambda name: pa.string() if name in header else None,
+        lambda: header,
+        partial(csv_reader.rows_of, *how, header),
+    )
+
+
+def _open_jsonl(filesystem: pafs.FileSystem, path: str, _: str, __: TextOptions, ___: Sequence[str]) -> Opened:
+    from headcount.events.sources.files import jsonl_reader
+
+    return Opened(
+        lambda _: pa.string(),
+        lambda: jsonl_reader.names_met(filesystem, path),
+        partial(jsonl_reader.rows_of, filesystem, path),
+        is_open=True,
+    )
+
+
+def _open_arrow(filesystem: pafs.FileSystem, path: str, name: str, _: TextOptions, __: Sequence[str]) -> Opened:
+    with filesystem.open_input_stream(path, compression=None) as stream:
+        is_file = stream.read(6) == b"ARROW1"
+
+    def open_reader() -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        if is_file:
+            file = pa.ipc.open_file(filesystem.open_input_file(path))
+            return file.schema, (file.get_batch(number) for number in range(file.num_record_batches))
+        stream = pa.ipc.open_stream(filesystem.open_input_stream(path))
+        return stream.schema, iter(stream)
+
+    def batches(columns: list[str]) -> Iterator[pa.RecordBatch]:
+        for batch in open_reader()[1]:
+            chosen = batch.select(columns).columns
+            for column in chosen:
+                _refuse_damaged(column)
+            chosen = [sound_codes(column) if pa.types.is_dictionary(column.type) else column for column in chosen]
+            yield pa.RecordBatch.from_arrays(chosen, names=columns)
+
+    schema = open_reader()[0]
+    return Opened(declared(schema, name), lambda: schema.names, batches)
+
+
+def _refuse_damaged(column: pa.Array) -> None:
+    """Refuse an array whose buffers or offsets point nowhere; no value decides, since a row can hold any."""
+    if pa.types.is_dictionary(column.type):
+        _refuse_damaged(column.indices)
+        _refuse_damaged(column.dictionary)
+    else:
+        column.view(_unjudged(column.type)).validate(full=True)
+
+
+def _unjudged(kind: pa.DataType) -> pa.DataType:
+    """Return a type of the same layout, of which Arrow's full validation judges no value.
+
+    >>> _unjudged(pa.list_(pa.date64())), _unjudged(pa.decimal128(4, 2))
+    (ListType(list<item: int64>), FixedSizeBinaryType(fixed_size_binary[16]))
+    """
+    if pa.types.is_string_view(kind):
+        return pa.binary_view()
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return pa.binary() if pa.types.is_string(kind) else pa.large_binary()
+    if pa.types.is_decimal(kind):
+        return pa.binary(kind.byte_width)
+    if pa.types.is_date64(kind) or pa.types.is_time(kind):
+        return pa.int64() if kind.bit_width == 64 else pa.int32()
+    fields = [kind.field(place) for place in range(kind.num_fields)]
+    fields = [field.with_type(_unjudged(field.type)) for field in fields]
+    if pa.types.is_struct(kind):
+        return pa.struct(fields)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(fields[0]) if pa.types.is_list(kind) else pa.large_list(fields[0])
+    return pa.list_(fields[0], kind.list_size) if pa.types.is_fixed_size_list(kind) else kind
+
+
+def sound_codes(column: pa.Array) -> pa.Array:
+    """Return a dictionary column in which a code that stands for no entry is missing, in its own row alone.
+
+    >>> codes = pa.DictionaryArray.from_arrays(pa.array([1, 0, -1, 7]), pa.array(["tea", "rye"]), safe=False)
+    >>> sound_codes(codes).to_pylist()
+    ['rye', 'tea', None, None]
+    """
+    extremes = pc.min_max(column.indices)
+    low, high = extremes["min"].as_py(), extremes["max"].as_py()
+    if low is None or 0 <= low <= high < len(column.dictionary):
+        return column
+    codes = pc.fill_null(column.indices, 0).to_numpy(zero_copy_only=False)
+    inside = np.asarray(pc.is_valid(column.indices)) & (codes >= 0) & (codes < len(column.dictionary))
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=~inside), column.dictionary)
+
+
+def as_bytes(column: pa.Array) -> pa.Array:
+    """Return a text column as the bytes it is made of."""
+    return column.view(_unjudged(column.type))
+
+
+OPENERS = {"parquet": _open_parquet, "csv": _open_csv, "jsonl": _open_jsonl, "arrow": _open_arrow}

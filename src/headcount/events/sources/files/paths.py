@@ -1,0 +1,152 @@
+"""Paths as they are given: files, folders and patterns, on this machine or in a store that PyArrow knows.
+
+A pattern (``*``, ``**``, ``[a-c]``, and ``?`` on this machine) is matched against names alone, never against rows.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import PurePosixPath
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from headcount.errors import DataError, SurroundingsError, UsageError
+from headcount.events.sources.files.formats import known_format, reading
+from headcount.events.sources.files.packed_store import DESCRIPTION, is_store
+from headcount.events.sources.naming import scrubbed, shown
+from headcount.releases.folder_files import refuse_special
+
+
+def files_at(paths: Sequence[str]) -> tuple[pafs.FileSystem, list[str]]:
+    """Return the files that paths, patterns, folders and addresses stand for, and where they lie."""
+    opened = [_from_uri(path) if "://" in path else (pafs.LocalFileSystem(), path) for path in paths]
+    pairs = [(path, shown(given)) for (_, path), given in zip(opened, paths, strict=True)]
+    filesystem = opened[0][0]
+    if any(not each.equals(filesystem) for each, _ in opened):
+        raise UsageError("the files lie in several stores", remedy="give paths of one store")
+    local = isinstance(filesystem, pafs.LocalFileSystem)
+    listed = _local_files if local else partial(_far, filesystem)
+    files = [file for path, given in pairs for file in listed(path, given)]
+    if len(set(files)) < len(files):
+        twice = next(path for path in files if files.count(path) > 1)
+        raise UsageError(f"{twice if twice in paths else 'a file'} is given twice", remedy="name every file once")
+    return filesystem, files
+
+
+def _from_uri(uri: str) -> tuple[pafs.FileSystem, str]:
+    try:
+        filesystem, path = pafs.FileSystem.from_uri(_escaped(uri))
+    except (pa.ArrowException, ValueError) as error:
+        raise UsageError(
+            f"{shown(uri)} cannot be opened ({scrubbed(str(error), uri)})", remedy="check the address"
+        ) from None
+    except OSError as error:
+        raise SurroundingsError(f"{shown(uri)} cannot be reached ({scrubbed(str(error), uri)})") from None
+    return filesystem, path
+
+
+def _escaped(uri: str) -> str:
+    """Let a pattern pass as a part of an address."""
+    return uri.replace("[", "%5B").replace("]", "%5D")
+
+
+def _local_files(path: str, given: str) -> list[str]:
+    if os.path.isdir(path):
+        return _inside(pafs.LocalFileSystem(), path, given)
+    if not os.path.exists(path):
+        found = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) and "\0" not in path else []
+        found = [match for match in found if match.encode(errors="ignore").decode() == match]
+        if not found:
+            raise _nothing(given)
+        return [file for match in found for file in _local_files(match, given)]
+    refuse_special(path, given)
+    return [path]
+
+
+def _far(filesystem: pafs.FileSystem, path: str, given: str) -> list[str]:
+    """Return the files of a store that a path stands for; a pattern is tried only if no file has that name."""
+    if not glob.has_magic(path):
+        return _inside(filesystem, path, given)
+    folder = str(PurePosixPath(*_plain_parts(path)))
+    pattern = re.compile(pattern_of(path))
+    with reading(given, remote=True, path=path):
+        if filesystem.get_file_info(path).type == pafs.FileType.File:
+            return [path]
+        selector = pafs.FileSelector(folder, recursive=True, allow_not_found=True)
+        found = sorted(each.path for each in filesystem.get_file_info(selector) if pattern.fullmatch(each.path))
+    if not found:
+        raise _nothing(given)
+    inside = [match for match in found if not any(match.startswith(f"{other}/") for other in found)]
+    return [file for match in inside for file in _inside(filesystem, match, given)]
+
+
+def _plain_parts(path: str) -> list[str]:
+    """Return the folders of a path up to the first pattern in it."""
+    parts = PurePosixPath(path).parts
+    return list(parts[: next(place for place, part in enumerate(parts) if glob.has_magic(part))])
+
+
+def pattern_of(path: str) -> str:
+    r"""Return a pattern as a regular expression: a star stops at a slash, two stars do not.
+
+    >>> re.fullmatch(pattern_of("b/**/*.csv"), "b/x/y/1.csv") is not None
+    True
+    >>> re.fullmatch(pattern_of("b/*.csv"), "b/x/1.csv") is None
+    True
+    """
+    said = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
+    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]/]+\])", path)
+    return "".join(
+        said.get(part)
+        or (f"[{part[1:-1].replace('!', '^', 1)}]" if part[:1] == "[" and part[-1:] == "]" else re.escape(part))
+        for part in parts
+    )
+
+
+def _nothing(given: str) -> DataError:
+    missing = "matches no file" if glob.has_magic(given) else "does not exist"
+    return DataError(f"{given or 'the empty path'} {missing}", remedy="check the path")
+
+
+def _inside(filesystem: pafs.FileSystem, path: str, given: str) -> list[str]:
+    """Return the event files in a folder, in order; what starts with a dot or underscore is not one.
+
+    Errors name what the caller gave: a folder that was listed may be named after a user.
+    """
+    with reading(given, path=path, remote=not isinstance(filesystem, pafs.LocalFileSystem)):
+        info = filesystem.get_file_info(path)
+        if info.type != pafs.FileType.Directory:
+            return [path]
+        listing = list(filter(_has_name, filesystem.get_file_info(pafs.FileSelector(path, recursive=True))))
+    for store in (os.path.dirname(each.path) for each in listing if each.base_name == DESCRIPTION):
+        if is_store(store):
+            held = "is" if store == path else "holds"
+            raise UsageError(f"{given} {held} a packed store", remedy="give it alone, by its own name")
+    files = sorted(
+        each.path
+        for each in listing
+        if each.type == pafs.FileType.File
+        and known_format(each.path)
+        and not each.path.lower().endswith(".txt")
+        and not any(_is_hidden(part) for part in PurePosixPath(each.path[len(info.path) :]).parts)
+    )
+    if not files:
+        raise DataError(f"{given} holds no event files", remedy="files end in .parquet, .csv, .jsonl or .arrow")
+    return files
+
+
+def _has_name(file: pafs.FileInfo) -> bool:
+    """Whether a path is UTF-8. Arrow opens no other, so its rows are missing: it may be named after a user."""
+    try:
+        return bool(file.path)
+    except UnicodeDecodeError:
+        return False
+
+
+def _is_hidden(part: str) -> bool:
+    return part.startswith((".", "_")) and "=" not in part

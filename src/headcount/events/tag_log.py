@@ -1,0 +1,154 @@
+"""A tag log: who gave which tag to which resource, both from public lists, or with tags still to be selected.
+
+It is an event log whose items are resources and whose contexts are tags. Nothing that is made of it holds a cell
+for every resource and tag, so there may be any number of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from headcount._internal.spelling import documented
+from headcount.errors import UsageError
+from headcount.events.catalogue import Catalogue, UnknownCatalogue, read_catalogue
+from headcount.events.contexts import Context, UnknownContext
+from headcount.events.log import EventLog, packed_log, refuse_packed, refuse_selecting, the_store
+from headcount.events.log_parameters import KEPT, READERS
+from headcount.events.notation import Separators
+from headcount.events.roles import understood
+from headcount.events.sources.databases.table_or_query import Asked
+from headcount.events.sources.files.formats import TextOptions
+from headcount.events.sources.files.packed_store import open_store
+from headcount.events.sources.source import open_source
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TagLog(EventLog):
+    """Who gave which tag to which resource.
+
+    >>> log = TagLog.listing([("ann", "film", "funny")], resources=["film"], vocabulary=["funny", "sad"])
+    >>> log.vocabulary.ids, log.describe()["tag"]
+    (('funny', 'sad'), 'context')
+    """
+
+    most_cells: ClassVar[int] = 2**62
+    vocabulary: Catalogue
+
+    @classmethod
+    def of_log(cls, log: EventLog, vocabulary: Catalogue | None = None) -> TagLog:
+        """Take a log with one listed context column for a tag log; refuse any other."""
+        if isinstance(log, TagLog):
+            return log
+        if log.context is None or log.context.part is not None or len(log.context.columns) != 1:
+            raise UsageError(
+                "tags are the contexts of a log, in one column with listed values",
+                remedy="make the log with headcount.read_tags",
+            )
+        fields = {each.name: getattr(log, each.name) for each in dataclasses.fields(log)}
+        return cls(**fields, vocabulary=vocabulary or Catalogue.of(log.context.domains[0]))
+
+    def as_events(self) -> EventLog:
+        """Return the log as one of items and contexts, for counts; there may be too many cells for that."""
+        fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(EventLog)}
+        return EventLog(**fields)
+
+    @classmethod
+    def listing(cls, records: Sequence[Sequence[Any]], *, resources: Any, vocabulary: Sequence[str]) -> TagLog:
+        """Make a small log from (user, resource, tag) records."""
+        return cls.of_log(EventLog.of(records, items=resources, contexts=vocabulary))
+
+    def describe(self) -> dict[str, Any]:
+        """Return what was asked of the log; the vocabulary by its digest, for it may be long."""
+        described = super().describe()
+        for name in ("item", "context", "contexts", "select_contexts", "context_of", "count"):
+            described.pop(name, None)
+        tag = "" if self.context is None else self.context.columns[0]
+        described |= {"resource": self.roles.item, "tag": tag}
+        if self.selects_contexts:
+            return described | {"select_tags": True}
+        text = json.dumps([str(each) for each in self.vocabulary.ids], ensure_ascii=False)
+        digest = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+        return described | {"vocabulary": digest}
+
+
+@documented(READERS["tags"].flags(), events="Where the events are: see above.")
+def read_tags(
+    events: Any,
+    *,
+    user: str | None = None,
+    resource: str | None = None,
+    tag: str | None = None,
+    resources: Any = None,
+    vocabulary: Any = None,
+    select_tags: bool = False,
+    where: str | Sequence[str] = (),
+    since: str | None = None,
+    until: str | None = None,
+    time: str | None = None,
+    decimal: Separators = None,
+    thousands: Separators = None,
+    time_format: str | None = None,
+    timezone: str | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    header: bool = True,
+    format: str | None = None,  # noqa: A002  (the name of the flag)
+    table: str | None = None,
+    query: str | None = None,
+    drop_nulls: bool = True,
+) -> TagLog:
+    """Describe a log of tags: a path, several paths, any Arrow-compatible object, or a store packed from one.
+
+    ``resources`` and ``vocabulary`` are public lists, as files or sequences, such as ``tags.csv:id,name``. Where
+    there is no vocabulary, ``select_tags`` lets a release find the tags that enough people use; it takes a delta.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"who": ["ann", "bob"], "film": [7, 9], "word": ["sad", "dull"]})
+    >>> read_tags(table, user="who", resource="film", tag="word", resources=[7, 9], vocabulary="dull,sad").cells
+    6
+    """
+    said = locals()
+    words = {name: said[name] for name in KEPT if name in said and name != "user"}
+    named = {name: said[name] for name in _WANTED}
+    text, asked = TextOptions(delimiter, encoding, header, format), Asked(table, query)
+    store = the_store(events)
+    if store is not None:
+        asked.refuse(os.fspath(store))
+        refuse_selecting(store, {"--select-tags": select_tags})
+        refuse_packed(store, {**named, "vocabulary": None, **words}, text)
+        return TagLog.of_log(packed_log(open_store(store)))
+    if select_tags and vocabulary is not None:
+        raise UsageError(
+            "--vocabulary and --select-tags are both given", remedy="leave one out: a public list is never worse"
+        )
+    for name, each in named.items():
+        if each is None and not (select_tags and name == "vocabulary"):
+            raise UsageError(f"--{name} is missing", remedy=_WANTED[name])
+    listed = UnknownCatalogue() if select_tags else read_catalogue(vocabulary)
+    roles, _, conditions = understood(user=str(user), item=str(resource), **words)
+    log = TagLog(
+        source=open_source(events, text, asked),
+        roles=roles,
+        catalogue=read_catalogue(resources),
+        context=UnknownContext(str(tag)) if select_tags else Context((str(tag),), (tuple(map(str, listed.ids)),)),
+        conditions=conditions,
+        vocabulary=listed,
+    )
+    roles.numbers.check(log.type_of)
+    return log
+
+
+_WANTED = {
+    "user": "give the column that says who; only a store goes without",
+    "resource": "give the column that says what was tagged; only a store goes without",
+    "tag": "give the column that holds the tag; only a store goes without",
+    "resources": "list the resources that may be released with --resources FILE; they must be public",
+    "vocabulary": "list the tags that may be released with --vocabulary FILE; they must be public; or, if there "
+    "is no public list, add --select-tags and --delta 1e-6, which releases those that enough people use",
+}

@@ -1,0 +1,1 @@
+"""Count methods exactly as their papers run them."""

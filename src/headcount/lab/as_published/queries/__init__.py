@@ -1,0 +1,1 @@
+"""CIM and its coupled records, as the thesis runs them."""

@@ -1,0 +1,126 @@
+"""A file of coupled degrees: what the curator knows beforehand of who hangs together with whom, and how strongly.
+
+It is a table of the columns ``a`` and ``b``, two people, and ``degree``, from -1 to 1; each pair once, or both
+ways round with the same degree. Whoever is not named is coupled with nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headcount._internal.arrays import Codes, Floats, Integers
+from headcount.errors import DataError, UnknownNameError
+from headcount.events.encode.cast import InexactError, cast_exactly
+from headcount.events.encode.id_table import Ids
+from headcount.events.encode.text_columns import sound_batch
+from headcount.events.record_values import finite_numbers
+from headcount.events.sources.source import open_source
+from headcount.lab.as_published.queries.coupled_degrees import CoupledDegrees
+
+COLUMNS = ("a", "b", "degree")
+
+
+def coupled_by_file(path: object, users: Ids, kind: pa.DataType, people: Codes, delta0: float) -> CoupledDegrees:
+    """Read degrees of pairs of people, and couple all their records; ``people`` says whose each record is.
+
+    Records of one person are fully coupled, as the diagonal of Δ says. Who is not in the table does not matter,
+    and what is below δ₀ counts as nothing.
+    """
+    a, b, degrees = checked_pairs(path, kind)
+    codes = (users.codes(each, may_add=False).astype(np.int64) for each in (a, b))
+    one, other = (np.where(each < people.max(initial=-1) + 1, each, -1) for each in codes)
+    kept = (one >= 0) & (other >= 0) & (one != other) & (np.abs(degrees) >= delta0)
+    own = CoupledDegrees.of_groups(people.astype(np.int64))
+    first, second, which = _records_of(people.astype(np.int64), one[kept], other[kept])
+    return CoupledDegrees(
+        people.size,
+        np.concatenate([own.first, np.minimum(first, second)]),
+        np.concatenate([own.second, np.maximum(first, second)]),
+        np.concatenate([own.degrees, degrees[kept][which]]),
+    )
+
+
+def checked_pairs(path: object, kind: pa.DataType) -> tuple[pa.Array, pa.Array, Floats]:
+    """Read pairs and degrees, each pair once; refuse what no matrix of coupled degrees can hold."""
+    source = open_source(path)
+    for name in COLUMNS:
+        if source.type_of(name) is None:
+            raise UnknownNameError(
+                f"{source.name} has no column {name!r}",
+                remedy="degrees are a table of the columns a, b and degree",
+            )
+    batches = [sound_batch(each) for each in source.batches(COLUMNS)]
+    a, b = (_ids(batches, name, kind, source.name) for name in COLUMNS[:2])
+    numbers = [finite_numbers(each.column("degree")) for each in batches]
+    degrees = np.concatenate([np.empty(0), *(each.to_numpy(zero_copy_only=False) for each in numbers)])
+    _check_degrees(a, b, degrees, source.name)
+    return _each_once(a, b, degrees, source.name)
+
+
+def _ids(batches: Sequence[pa.RecordBatch], name: str, kind: pa.DataType, where: str) -> pa.Array:
+    """Return a column of ids, of the type that the table's own have."""
+    values = [value for each in batches for value in each.column(name).to_pylist()]
+    missing = values.index(None) + 1 if None in values else None
+    if missing is not None:
+        raise DataError(f"column {name!r} of {where} is empty in row {missing:,}", remedy="name a person there")
+    try:
+        return cast_exactly([str(value) for value in values], kind)
+    except InexactError as error:
+        raise DataError(
+            f"column {name!r} of {where} holds {error.value!r}, which cannot be a person of the table",
+            remedy="write ids as the user column of the table does",
+        ) from error
+
+
+def _check_degrees(a: pa.Array, b: pa.Array, degrees: Floats, where: str) -> None:
+    outside = np.flatnonzero(~(np.abs(degrees) <= 1))
+    if outside.size:
+        given = float(degrees[outside[0]])
+        raise DataError(
+            f"column 'degree' of {where} must be a number from -1 to 1 in row {outside[0] + 1:,}",
+            given="nothing that is one" if np.isnan(given) else given,
+            remedy="give 1 for full coupling, and leave out pairs that are not coupled",
+        )
+    own = np.flatnonzero(np.asarray(pc.equal(a, b), dtype=bool) & (degrees != 1))
+    if own.size:
+        raise DataError(
+            f"column 'degree' of {where} must be 1 in row {own[0] + 1:,}, where {a[int(own[0])].as_py()!r} stands "
+            "with itself",
+            given=float(degrees[own[0]]),
+            remedy="give 1, or leave the row out",
+        )
+
+
+def _each_once(a: pa.Array, b: pa.Array, degrees: Floats, where: str) -> tuple[pa.Array, pa.Array, Floats]:
+    """Keep one row of each pair, whichever way round; refuse two that differ: Δ is symmetric."""
+    codes = pa.chunked_array([a, b]).combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+    one, other = codes[: len(a)], codes[len(a) :]
+    pairs = np.minimum(one, other) * (codes.max(initial=0) + 1) + np.maximum(one, other)
+    _, kept, of_pair = np.unique(pairs, return_index=True, return_inverse=True)
+    differs = np.flatnonzero(degrees != degrees[kept][of_pair])
+    if differs.size:
+        row = int(differs[0])
+        raise DataError(
+            f"column 'degree' of {where} gives {a[row].as_py()!r} and {b[row].as_py()!r} two degrees, "
+            f"{degrees[kept[of_pair[row]]]:g} and {degrees[row]:g}: coupled degrees are symmetric",
+            remedy="keep one of them",
+        )
+    return a.take(pa.array(kept)), b.take(pa.array(kept)), degrees[kept]
+
+
+def _records_of(people: Integers, one: Integers, other: Integers) -> tuple[Integers, Integers, Integers]:
+    """Return all pairs of records of pairs of people, and which pair of people each is of."""
+    order = np.argsort(people, kind="stable")
+    starts = np.searchsorted(people[order], np.arange(people.max(initial=-1) + 2))
+    many = np.diff(starts)
+    pairs = many[one] * many[other]
+    which = np.repeat(np.arange(one.size), pairs)
+    within = np.arange(which.size) - np.repeat(np.cumsum(pairs) - pairs, pairs)
+    across = many[other][which]
+    first = order[starts[one][which] + within // np.maximum(across, 1)]
+    second = order[starts[other][which] + within % np.maximum(across, 1)]
+    return first, second, which

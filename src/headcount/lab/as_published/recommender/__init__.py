@@ -1,0 +1,1 @@
+"""PNCF as the thesis runs it."""

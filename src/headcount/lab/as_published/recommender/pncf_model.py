@@ -1,0 +1,163 @@
+"""PNCF's model: neighbours of every item, drawn and perturbed, from which anybody's own ratings predict (3.2.3).
+
+It exists so that published results can be reproduced and refuted. It runs only where the caller says research, and
+everything it writes says that the claim is not established. There is no such model of people: it would say who is
+like whom, and a prediction would need what all of them rated;
+:mod:`headcount.lab.as_published.recommender.pncf_predictions` predicts from the log itself.
+
+Why it is not private
+    Noise and exponent are scaled by recommendation-aware sensitivity: the change that one user less makes in these
+    very data. That is a local sensitivity, and no smooth bound of it: it may be near 0 with a user and 1 without,
+    so that the noise itself tells them apart; ``tests/lab/as_published/recommender/test_pncf_refuted`` works a
+    loss out. Every item spends ε again, on the same ratings.
+
+Departures from the thesis
+    Lemma 2 multiplies the sensitivity by exp(-β) and gives no β: it is 0 here. The sensitivity is cut to the whole
+    range of the similarity. The second term of Lemma 1 is taken as its proof has it, with the scalar product of
+    both vectors; for Pearson the change is worked out exactly. ρ is not given either: 0.05. Similarities that are
+    not positive after perturbation have no weight (:mod:`headcount.lab.recommender.neighbourhood` says why). For a
+    prediction the candidates are the items that the user rated, or the users who rated the item; here, all items.
+
+Reference
+    T. Zhu. Differential Privacy and Its Application. PhD thesis, Deakin University, 2014, chapter 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from headcount.accounting.budget import Grant, Price, Priced
+from headcount.accounting.guarantee import Guarantee, Standing
+from headcount.engines.engine import Engine
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.lab.as_published.recommender.pncf import Settings, neighbour_lists
+from headcount.lab.as_published.recommender.pncf_operations import Mechanism
+from headcount.lab.recommender.neighbourhood import Neighbourhood
+from headcount.lab.recommender.ratings import Ratings
+from headcount.lab.recommender.raw_ratings import ratings_of
+from headcount.lab.recommender.similarity import Metric
+from headcount.methods.method import Bounds, Staged, what_counted
+from headcount.methods.recommender import ITEMS
+from headcount.methods.recommender.recommender import NEIGHBOURS
+from headcount.methods.recommender.tables import item_column
+from headcount.noise import NoiseSource
+from headcount.noise.stages import Stages, evenly, share_out
+from headcount.releases.release import Release
+
+MEASURES: Mapping[Metric, str] = {"pcc": "Pearson's correlation", "cos": "the cosine"}
+
+_REASON = (
+    "noise and selection follow the change that one user makes in these very data, which reveals that user, and "
+    "every item spends ε again"
+)
+_MOST_ITEMS = 20_000  # two matrices of items × items are held
+
+
+@dataclass(frozen=True, kw_only=True)
+class PncfPublished(Staged):
+    """Item neighbours drawn and perturbed with the sensitivity of the data themselves.
+
+    >>> PncfPublished(k=10).guarantee(Grant("1")).short()
+    'ε = 1 claimed, not established'
+    """
+
+    name: ClassVar[str] = "pncf-published"
+    standing: ClassVar[Standing] = Standing.CLAIMED
+    reason: ClassVar[str | None] = _REASON
+    bounds: ClassVar[Bounds] = ()
+    page: ClassVar[str] = "neighbours-published.md"
+
+    k: int = 40
+    metric: Metric = "cos"
+
+    def __post_init__(self) -> None:
+        Neighbourhood(metric=self.metric, k=self.k)
+
+    def guarantee(self, priced: Priced) -> Guarantee:
+        """What the thesis claims."""
+        return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=_REASON)
+
+    def check(self, log: EventLog) -> None:
+        """Refuse what is no log of ratings."""
+        check_rated(log, self.name)
+
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """The choice of neighbours, and their similarities; noise is unknown before the data is read."""
+        return halves(price)
+
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:  # noqa: ARG002
+        """Draw the neighbours of every item, and perturb their similarities; half of ε is meant for each."""
+        self.check(log)
+        guarantee = self.guarantee(grant)
+        for half in share_out(self.stages(log, grant.price), grant).values():
+            half.spend()
+        settings = Settings(
+            neighbourhood=Neighbourhood(metric=self.metric, k=self.k),
+            mechanism=Mechanism(epsilon=float(grant.epsilon)),
+        )
+        drawn = _neighbours(log, ratings_of(log).ratings, settings, noise)
+        return Release(
+            method=self.name,
+            guarantee=guarantee,
+            noise={},
+            tables={ITEMS.name: described(log), NEIGHBOURS: drawn},
+            counts="records",
+            steps=(*what_counted(log), *_story(self.k, self.metric)),
+            catalogue=log.catalogue.digest,
+            simulated=not noise.is_private,
+        )
+
+
+def halves(price: Price) -> Stages:
+    """Return the stages of PNCF, which has no use for δ."""
+    price.check_pure("PNCF")
+    return evenly(("selection", "perturbation"))
+
+
+def check_rated(log: EventLog, name: str) -> None:
+    """Refuse a log without ratings, or with more items than can be compared."""
+    if log.roles.value is None or log.value_range is None:
+        raise UsageError(f"{name} needs ratings", remedy="name them with --value and --value-range LO,HI")
+    if not log.has_catalogue or len(log.catalogue.ids) > _MOST_ITEMS:
+        raise UsageError(
+            f"{name} compares all pairs of at most {_MOST_ITEMS:,} items of a public catalogue",
+            remedy="give a catalogue with --items, or a smaller one",
+        )
+    if log.context is not None:
+        raise UsageError(f"{name} cannot use --context", remedy="leave it out")
+
+
+def described(log: EventLog) -> pa.Table:
+    """Return the items that a release is about, and their labels."""
+    items, labels = item_column(log)
+    return pa.table({"item": items, "label": labels})
+
+
+def _neighbours(log: EventLog, ratings: Ratings, settings: Settings, noise: NoiseSource) -> pa.Table:
+    """Draw the neighbours of every item among all others."""
+    alike = settings.neighbourhood.compared(ratings, sensitivity=True)
+    everything, ids = np.arange(ratings.n_items, dtype=np.int32), log.catalogue.column
+    item, neighbour, similarity = neighbour_lists(alike, everything, settings, noise)
+    return pa.table(
+        {
+            "item": ids.take(pa.array(item)),
+            "neighbour": ids.take(pa.array(neighbour)),
+            "similarity": pa.array(similarity, pa.float64()),
+        }
+    )
+
+
+def _story(k: int, metric: Metric) -> list[str]:
+    return [
+        f"All pairs of items were compared by {MEASURES[metric]} over the people who rated both.",
+        f"For each item {k:,} neighbours were drawn by an exponential mechanism, meant to be paid with half of ε.",
+        "Their similarities got Laplace noise, meant to be paid with the other half.",
+        "Both were scaled by the change that one person makes in these very ratings, and spent ε again for each "
+        "item.",
+    ]

@@ -1,0 +1,157 @@
+"""PNCF's predictions: the ratings that are asked for, each from private neighbours of its own drawing.
+
+This is Algorithm 1 to its last step, as :mod:`headcount.lab.replicate.pncf` measures it. The neighbours of a
+prediction are drawn among the items that the person rated, or the people who rated the item. It runs only where
+the caller says research, and everything it writes says that the claim is not established.
+
+Why it is not private
+    As :mod:`headcount.lab.as_published.recommender.pncf_model`: noise and exponent follow the data, and every
+    prediction spends ε again on the same ratings. Beyond that, a prediction by people says what others gave,
+    without any noise on it: who alone rated an item is read off it. One without any neighbour of positive weight
+    is a mean of ratings.
+
+Departures from the thesis
+    Those of :mod:`headcount.lab.as_published.recommender.pncf_model`. The noise has the scale 2 RS / ε of
+    (3.4.1), unless ``perturbation`` is the algorithm's, which prints 2 k RS / ε.
+
+Reference
+    T. Zhu. Differential Privacy and Its Application. PhD thesis, Deakin University, 2014, chapter 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from headcount._internal.arrays import Codes
+from headcount.accounting.budget import Grant, Price, Priced
+from headcount.accounting.guarantee import Guarantee, Standing
+from headcount.engines.engine import Engine
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.lab.as_published.recommender.pncf import Settings, predict
+from headcount.lab.as_published.recommender.pncf_model import MEASURES, check_rated, described, halves
+from headcount.lab.as_published.recommender.pncf_operations import Mechanism, Perturbation
+from headcount.lab.recommender.candidates import By, Queries
+from headcount.lab.recommender.neighbourhood import Neighbourhood
+from headcount.lab.recommender.raw_ratings import RawRatings, ratings_of
+from headcount.lab.recommender.similarity import Metric
+from headcount.methods.method import Bounds, Staged, what_counted
+from headcount.methods.recommender import ITEMS, PREDICTIONS
+from headcount.noise import NoiseSource
+from headcount.noise.stages import Stages, share_out
+from headcount.releases.formatting import some
+from headcount.releases.item_lookup import ItemNames
+from headcount.releases.release import Release
+
+_REASON = (
+    "noise and selection follow the change that one user makes in these very data, which reveals that user, and "
+    "every prediction spends ε again"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PncfPredictionsPublished(Staged):
+    """Ratings of named people, predicted from neighbours drawn with the sensitivity of the data themselves.
+
+    >>> from headcount.noise import SeededNoise
+    >>> stars = [("ann", "tea", 5), ("ann", "rye", 4), ("bob", "tea", 3), ("bob", "rye", 2), ("cyn", "tea", 4)]
+    >>> log = EventLog.of(stars, items=["rye", "tea"], value_range=(1, 5))
+    >>> method = PncfPredictionsPublished(k=1, asked=(("cyn", "rye"),))
+    >>> method.release(log, Grant("1000"), SeededNoise(1)).tables["model/predictions"].to_pylist()
+    [{'user': 'cyn', 'item': 'rye', 'rating': 4.0}]
+    """
+
+    name: ClassVar[str] = "pncf-predictions-published"
+    standing: ClassVar[Standing] = Standing.CLAIMED
+    reason: ClassVar[str | None] = _REASON
+    bounds: ClassVar[Bounds] = ()
+    page: ClassVar[str] = "neighbours-published.md"
+    example: ClassVar[dict[str, Any]] = {"asked": (("1", "3"),)}
+
+    by: By = "item"
+    metric: Metric = "cos"
+    k: int = 40
+    perturbation: Perturbation = "equation"
+    asked: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        self._settings(1.0, (1.0, 5.0))
+        if not self.asked:
+            raise UsageError(
+                f"{self.name} predicts what is asked", remedy="name people and items with --asked FILE"
+            )
+
+    def guarantee(self, priced: Priced) -> Guarantee:
+        """What the thesis claims."""
+        return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=_REASON)
+
+    def check(self, log: EventLog) -> None:
+        """Refuse what is no log of ratings, and items that are not listed."""
+        check_rated(log, self.name)
+        _places(log, [item for _, item in self.asked])
+
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """The choice of neighbours, and their similarities; noise is unknown before the data is read."""
+        return halves(price)
+
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:  # noqa: ARG002
+        """Predict what is asked; half of ε is meant for each operation, in every prediction."""
+        self.check(log)
+        guarantee, (low, high) = self.guarantee(grant), log.value_range or (1, 5)
+        for half in share_out(self.stages(log, grant.price), grant).values():
+            half.spend()
+        settings = self._settings(float(grant.epsilon), (float(low), float(high)))
+        predicted = self._predicted(log, ratings_of(log), settings, noise)
+        return Release(
+            method=self.name,
+            guarantee=guarantee,
+            noise={},
+            tables={ITEMS.name: described(log), PREDICTIONS.name: predicted},
+            counts="records",
+            steps=(*what_counted(log), *self._story()),
+            catalogue=log.catalogue.digest,
+            simulated=not noise.is_private,
+        )
+
+    def _settings(self, epsilon: float, within: tuple[float, float]) -> Settings:
+        return Settings(
+            neighbourhood=Neighbourhood(by=self.by, metric=self.metric, k=self.k, within=within),
+            mechanism=Mechanism(epsilon=epsilon, perturbation=self.perturbation),
+        )
+
+    def _predicted(self, log: EventLog, raw: RawRatings, settings: Settings, noise: NoiseSource) -> pa.Table:
+        """Predict a rating for each pair, in their order; who is not in the log has rated nothing."""
+        people, items = zip(*self.asked, strict=True)
+        unknown, places = raw.ratings.n_users, _places(log, items)
+        ratings = raw.ratings.joined(np.zeros(0, np.int32), np.zeros(0), 1)
+        codes = np.array([raw.people.get(each, unknown) for each in people], dtype=np.int32)
+        told = predict(ratings, Queries(codes, places), settings, noise)
+        columns = (pa.array(people, pa.string()), log.catalogue.column.take(pa.array(places)), pa.array(told))
+        return pa.table(dict(zip(PREDICTIONS.columns, columns, strict=True)))
+
+    def _story(self) -> list[str]:
+        these, over, speak = {
+            "item": ("Items", "the people who rated both", "items that the person rated"),
+            "user": ("People", "the items that both rated", "people who rated the item"),
+        }[self.by]
+        return [
+            f"{these} were compared by {MEASURES[self.metric]} over {over}.",
+            f"For each prediction up to {self.k:,} neighbours were drawn among the {speak}, by an exponential "
+            "mechanism, meant to be paid with half of ε.",
+            "Their similarities got Laplace noise, meant to be paid with the other half.",
+            "Both were scaled by the change that one person makes in these very ratings, and spent ε again for "
+            "each prediction.",
+            f"So {some(len(self.asked), 'rating')} of named people came about: what the neighbours say, weighed "
+            "by these similarities.",
+        ]
+
+
+def _places(log: EventLog, items: Iterable[str]) -> Codes:
+    """Return where items are in the catalogue; one that it does not list is refused."""
+    names = ItemNames.of(log.catalogue.ids, log.catalogue.labels)
+    return np.array([names.place(each) for each in items], dtype=np.int32)

@@ -1,0 +1,1 @@
+"""PriTop and tag suppression as the thesis runs them."""

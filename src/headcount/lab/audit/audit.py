@@ -1,0 +1,252 @@
+"""The audit: runs of a target on adjacent logs, outcomes chosen on earlier runs and judged on later ones.
+
+Why its bound holds
+    Every look draws new runs of both logs. Outcomes are chosen on all runs before that look and counted on the
+    look's own runs, so that the choice says nothing about them. Each count is enclosed by an exact interval whose
+    chance to be wrong is the audit's risk divided by the numbers of pairs, looks, directions and outcomes. So all
+    bounds of an audit hold together, but for the stated risk, whatever the target does.
+
+    It can only find violations: that nothing is found does not prove a promise.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from headcount.lab.audit.adjacent_logs import Pair
+from headcount.lab.audit.epsilon_bounds import least_epsilon
+from headcount.lab.audit.outcome_sets import Observations, careful, chosen_outcomes
+from headcount.lab.audit.targets_under_audit import Target
+from headcount.noise import OperatingSystemNoise, SeededNoise
+
+CONFIDENCE = 0.999
+LOOKS = (0.1, 0.3, 0.6)
+"""Which part of the runs each look has; half of the first one's serve to choose outcomes."""
+
+KEPT = (None, 4, 2)
+"""How many pairs each look goes on with, the most promising ones; at first all."""
+
+OUTCOMES = 3
+"""So many sets of outcomes are judged in each direction at each look."""
+
+_FEWEST = 40  # runs of a look
+_CHUNK = 64  # runs of one task, where runs are made one by one
+_COPIED_CHUNK = 16_384
+
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How often runs were in a set of outcomes, on the log where that is the more likely and on the other."""
+
+    outcome: str
+    likelier: str
+    hits: tuple[int, int]
+    runs: tuple[int, int]
+    lower_bound: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "event": self.outcome,
+            "likelier": self.likelier,
+            "hits": list(self.hits),
+            "runs": list(self.runs),
+            "lower_bound": self.lower_bound,
+        }
+
+
+@dataclass
+class Attempt:
+    """What was tried on one pair; ``promise`` is a guess at its ε, to decide which pairs to go on with."""
+
+    pair: Pair
+    evidence: Evidence | None = None
+    runs: int = 0
+    promise: float = 0.0
+    past: dict[bool, list[Observations]] = field(default_factory=lambda: {True: [], False: []}, repr=False)
+
+    @property
+    def lower_bound(self) -> float:
+        """What ε is at least on this pair."""
+        return 0.0 if self.evidence is None else self.evidence.lower_bound
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        evidence = None if self.evidence is None else self.evidence.to_json()
+        return {**self.pair.to_json(), "runs": self.runs, "lower_bound": self.lower_bound, "evidence": evidence}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an audit found out about a target."""
+
+    target: Target
+    attempts: tuple[Attempt, ...]
+    confidence: float = CONFIDENCE
+
+    @property
+    def best(self) -> Attempt:
+        """The pair with the largest bound."""
+        return max(self.attempts, key=lambda attempt: attempt.lower_bound)
+
+    @property
+    def lower_bound(self) -> float:
+        """What ε is at least."""
+        return self.best.lower_bound
+
+    @property
+    def releases(self) -> int:
+        """How many releases were made, of both logs of all pairs."""
+        return 2 * sum(attempt.runs for attempt in self.attempts)
+
+    @property
+    def violation(self) -> bool:
+        """Whether ε is larger than what is claimed."""
+        return Decimal(self.lower_bound) > self.target.epsilon
+
+    def __repr__(self) -> str:
+        return f"<{self.target.shown}: {self.sentence()}>"
+
+    def sentence(self) -> str:
+        """Say it in one sentence."""
+        sure, claimed = f"{100 * self.confidence:.8g} %", self.target.epsilon
+        if self.violation:
+            return (
+                f"VIOLATION: ε ≥ {self.lower_bound:.2f} > {claimed} on the pair {self.best.pair.name!r}, with "
+                f"{sure} confidence."
+            )
+        if not self.lower_bound:
+            return (
+                f"No violation found, and no bound on ε above 0: that takes more than {self.releases:,} releases."
+            )
+        return (
+            f"No violation found: with {sure} confidence the ε of this configuration on the tried neighbours is "
+            f"at least {self.lower_bound:.2f}, and nothing exceeded {claimed}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "method": self.target.shown,
+            "parameters": dict(self.target.parameters),
+            "epsilon": str(self.target.epsilon),
+            "delta": str(self.target.delta),
+            "violation": self.violation,
+            "lower_bound": self.lower_bound,
+            "confidence": self.confidence,
+            "releases": self.releases,
+            "pairs": [attempt.to_json() for attempt in self.attempts],
+        }
+
+
+def audit(
+    target: Target,
+    pairs: Sequence[Pair],
+    runs: int,
+    *,
+    seed: int | None = 1,
+    pool: Executor | None = None,
+    progress: Progress | None = None,
+    found: Callable[[Finding], object] | None = None,
+) -> Finding:
+    """Attack a target with ``runs`` runs of each log of the most promising pairs.
+
+    Without a ``seed`` the operating system's randomness is used, as in real releases. ``found`` is told what is
+    known after each look; that holds just as the end does.
+
+    >>> from headcount.lab.audit.adjacent_logs import crafted
+    >>> finding = audit(Target("sra", {"limit": 2}, copies=True), crafted(2)[:1], 20_000)
+    >>> finding.violation, finding.lower_bound > 0.8
+    (False, True)
+    """
+    attempts = [Attempt(pair) for pair in pairs]
+    risk = (1 - CONFIDENCE) / (len(pairs) * len(LOOKS) * 2 * OUTCOMES)
+    sources = itertools.repeat(None) if seed is None else itertools.count(seed << 32)
+    done, expected = 0, expected_runs(len(pairs), runs)
+    for look, size in enumerate(_sizes(runs)):
+        for attempt in _promising(attempts, look):
+            fresh = observed(target, attempt.pair, size, sources, pool)
+            _judge(attempt, fresh, float(target.delta), risk)
+            attempt.runs += size
+            done += size
+            if progress is not None:
+                progress(f"auditing {target.shown}", done, expected)
+        known = Finding(target, tuple(attempts))
+        if found is not None:
+            found(known)
+        if known.violation:
+            break
+    return known
+
+
+def _promising(attempts: Sequence[Attempt], look: int) -> list[Attempt]:
+    """Return the pairs that a look goes on with: the best so far."""
+    return sorted(attempts, key=lambda attempt: -attempt.promise)[: KEPT[look]]
+
+
+def _sizes(runs: int) -> list[int]:
+    return [max(_FEWEST, int(runs * part)) for part in LOOKS]
+
+
+def expected_runs(pairs: int, runs: int) -> int:
+    """Return how many runs of each log there will be in all."""
+    return sum(size * min(pairs, kept or pairs) for size, kept in zip(_sizes(runs), KEPT, strict=True))
+
+
+def _judge(attempt: Attempt, fresh: dict[bool, Observations], delta: float, risk: float) -> None:
+    """Choose outcomes on the runs of earlier looks, and judge them on the fresh ones."""
+    known, judged = attempt.past, fresh
+    if not known[True]:  # the first look: one half chooses, the other judges
+        half = len(fresh[True]) // 2
+        known = {present: [_part(each, slice(None, half))] for present, each in fresh.items()}
+        judged = {present: _part(each, slice(half, None)) for present, each in fresh.items()}
+    before = {present: Observations.joined(parts) for present, parts in known.items()}
+    attempt.promise = 0.0
+    for present in (True, False):
+        here, there = judged[present], judged[not present]
+        for outcome in chosen_outcomes(before[present], before[not present], OUTCOMES):
+            hits = int(outcome.of(here).sum()), int(outcome.of(there).sum())
+            runs = len(here), len(there)
+            guess = careful(np.array(hits[:1]), runs[0], np.array(hits[1:]), runs[1])
+            attempt.promise = max(attempt.promise, float(guess[0]))
+            bound = least_epsilon(hits, runs, delta, risk)
+            if bound > attempt.lower_bound:
+                who = "with the person" if present else "without the person"
+                attempt.evidence = Evidence(outcome.in_words(), who, hits, runs, bound)
+    for present, each in fresh.items():
+        attempt.past[present].append(each)
+
+
+def _part(runs: Observations, places: slice) -> Observations:
+    return Observations(runs.kinds[places], runs.numbers[places], runs.names)
+
+
+def observed(
+    target: Target, pair: Pair, runs: int, sources: Iterator[int | None], pool: Executor | None
+) -> dict[bool, Observations]:
+    """Run with the person and without, in processes if there are some; the same whatever their number."""
+    chunk = _COPIED_CHUNK if target.copies else _CHUNK
+    sizes = [min(chunk, runs - start) for start in range(0, runs, chunk)]
+    tasks = [(target, pair, next(sources), size, present) for present in (True, False) for size in sizes]
+    if pool is None:
+        parts = [_task(*each) for each in tasks]
+    else:
+        waiting: list[Future[Observations]] = [pool.submit(_task, *each) for each in tasks]
+        parts = [each.result() for each in waiting]
+    if all(part.all_failed for part in parts):  # the error says why, and is none of anybody's records
+        target.run(pair, SeededNoise(0), present=True)
+    return {True: Observations.joined(parts[: len(sizes)]), False: Observations.joined(parts[len(sizes) :])}
+
+
+def _task(target: Target, pair: Pair, seed: int | None, runs: int, present: bool) -> Observations:
+    source = OperatingSystemNoise() if seed is None else SeededNoise(seed)
+    return target.observe(pair, source, runs, present=present)

@@ -1,0 +1,16 @@
+"""Thirty bugs that break a promise, planted on purpose: what an audit must find, and what it does not.
+
+Each is a small class: a registered method with one part of it replaced, of kinds known from elsewhere. The
+auditor is told nothing but which method it looks like. ``python tools/planted.py`` audits all of them.
+"""
+
+from headcount.lab.audit.mutants.bounds import BOUNDS
+from headcount.lab.audit.mutants.mutant import Planted
+from headcount.lab.audit.mutants.noise import NOISES
+from headcount.lab.audit.mutants.reading import READING
+from headcount.lab.audit.mutants.selection import CHOOSING
+from headcount.lab.audit.mutants.spending import SPENDING
+
+PLANTED = (*BOUNDS, *NOISES, *SPENDING, *CHOOSING, *READING)
+
+__all__ = ["PLANTED", "Planted"]

@@ -1,0 +1,101 @@
+"""Bugs in what is paid: grants that are spent twice, and costs that are added up wrongly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import numpy as np
+
+from headcount.accounting.budget import Grant, Priced
+from headcount.accounting.guarantee import Guarantee
+from headcount.accounting.noise_distributions import Law
+from headcount.bounds import Bounded, BoundedCounts, SparseCounts, count_scores
+from headcount.engines.engine import Engine
+from headcount.events.log import EventLog
+from headcount.lab.audit.mutants.mutant import Parts, Planted, noised_with
+from headcount.methods.counts.tables import Noised, noised_tables
+from headcount.methods.rankings.ranking import Ranked
+from headcount.methods.rankings.top_k import DirectTopK
+from headcount.noise import NoiseSource, peel
+from headcount.releases.release import Release
+
+DELTA = Decimal("1e-6")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpendsTwice(Parts):
+    """All of ε for each table."""
+
+    def paid(self, log: EventLog, grant: Grant) -> Mapping[str, Grant]:
+        """Give each table a grant of its own."""
+        whole = grant.spend()
+        return {stage.name: Grant(whole) for stage in self.stages(log, whole)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RootComposition(Parts):
+    """Nine rounds for a third of ε each, averaged: as if costs added up in squares, and δ were nothing."""
+
+    def noised(
+        self, log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource
+    ) -> Noised:
+        """Draw nine times."""
+        thirds = {name: each.spend().epsilon / 3 for name, each in grants.items()}
+        rounds = [
+            noised_tables(log, counts, {name: Grant(third) for name, third in thirds.items()}, noise)
+            for _ in range(9)
+        ]
+        return noised_with(rounds[0], log, np.mean([each.tables["items"]["count"] for each in rounds], axis=0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoDeltaTerm(Parts):
+    """Gaussian noise for ρ = ε²/2, where ε and δ allow for far less."""
+
+    def paid(self, log: EventLog, grant: Grant) -> Mapping[str, Grant]:
+        """Pay what such a ρ really costs."""
+        whole = grant.spend()
+        rho = float(whole.epsilon) ** 2 / 2
+        cost = rho + 2 * math.sqrt(-rho * math.log(float(whole.delta)))
+        return super().paid(log, Grant(round(cost, 6), whole.delta))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlippedAsGumbel(DirectTopK):
+    """Eight rounds of permute-and-flip at ρ = ε²/8 each, which holds for Gumbel noise."""
+
+    def guarantee(self, priced: Priced) -> Guarantee:
+        """Promise ε and δ."""
+        return replace(super().guarantee(priced), delta=priced.delta)
+
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+        """Turn ε and δ into eight rounds, and peel the best item in each."""
+        price = grant.spend()
+        each = price.rho.sqrt().quantize(Decimal("1e-9"))  # so that 8 · ε²/8 is ρ
+        made = super().release(log, Grant(each * 8), noise, engine)
+        return replace(made, guarantee=self.guarantee(price))
+
+    def _ranked(
+        self, counts: Bounded | SparseCounts, grant: Grant, noise: NoiseSource
+    ) -> tuple[Ranked, Law | None]:
+        """Peel eight times, and rank the winner of most rounds first."""
+        if not isinstance(counts, Bounded):
+            raise TypeError("this bug is for few cells")
+        part = grant.spend().epsilon / 8
+        won = [peel(count_scores(counts), 1, Grant(part), noise)[0] for _ in range(8)]
+        return Ranked([max(won, key=lambda item: (won.count(item), -item))]), None
+
+
+SPENDING = (
+    Planted("each table gets all of ε", "two tables of the same people are paid with the whole ε each",
+            "double spending; parallel composition over people who are in both", SpendsTwice),
+    Planted("costs added up in squares", "nine rounds for ε / 3 each, as advanced composition has it, without a δ",
+            "wrong composition", RootComposition),
+    Planted("ρ without its δ term", "Gaussian noise is drawn for ρ = ε²/2, whatever δ is",
+            "conversion between zCDP and (ε, δ)", NoDeltaTerm, parameters={"noise": "gaussian"}, delta=DELTA),
+    Planted("permute-and-flip as Gumbel", "rounds of permute-and-flip are priced at ρ = ε²/8",
+            "opendp#2911", FlippedAsGumbel, like="top-k", delta=DELTA),
+)  # fmt: skip

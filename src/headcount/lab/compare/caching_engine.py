@@ -1,0 +1,129 @@
+"""An engine that counts once what several trials of one run ask for.
+
+Within a run, all methods and all ε that ask for the same bound get the same counts: one sample is drawn for each
+bound and each run. A next run draws afresh, so error bars over runs hold the chance of sampling as well as that of
+the noise. A trial that asks for the same bound twice gets two independent samples, as it would from real keys.
+What follows from a trial's own noise, such as the records that HPA picks or what people have of items that a
+ranking has found, is drawn with the trial's key and not kept. A log that is described otherwise, with the items
+that a trial selected or with users counted, is asked for by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+from headcount.bounds import (
+    Activity,
+    Bound,
+    Bounded,
+    BoundedCounts,
+    CountBound,
+    Measured_co,
+    People,
+    Pick,
+    Records,
+    Rows,
+    Scale,
+    SparseCounts,
+    Support,
+    SupportCounts,
+)
+from headcount.engines.engine import Engine
+from headcount.events.log import EventLog
+
+Answer = TypeVar("Answer")
+Request = tuple[Any, ...]
+Described = tuple[Any, ...]
+
+KEPT_BYTES = 256 << 20
+
+
+@dataclass
+class ReusingEngine:
+    """Answers from memory what ``engine`` was asked already in this run; at most ``kept_bytes`` are kept.
+
+    ``run`` names what draws hang on besides the bound: the seed, the log and the number of the run. Call
+    :meth:`begin` before each trial.
+    """
+
+    engine: Engine
+    run: str
+    kept_bytes: int = KEPT_BYTES
+    counted: int = 0
+    _kept: OrderedDict[Request, tuple[Any, int]] = field(default_factory=OrderedDict, repr=False)
+    _asked: Counter[tuple[Request, Described]] = field(default_factory=Counter, repr=False)
+
+    def begin(self) -> None:
+        """Begin a trial: it gets its first sample of each bound anew."""
+        self._asked.clear()
+
+    def can(self, kind: type[Bound[Any]]) -> bool:
+        """Say what the engine below can do."""
+        return self.engine.can(kind)
+
+    def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
+        """Measure under a bound; what hangs on a trial's own noise is measured with the trial's own key."""
+        request = _request(bound)
+        if request is None:
+            return self.engine.measure(log, bound, secret)
+        return self._answer(request, _described(log), lambda own: self.engine.measure(log, bound, own))
+
+    def _answer(self, request: Request, described: Described, make: Callable[[bytes], Answer]) -> Answer:
+        """Return what is kept, or count with the key that this request has in this run, however a log is read."""
+        number = self._asked[request, described]
+        self._asked[request, described] += 1
+        place = (*request, number, described)
+        if place in self._kept:
+            self._kept.move_to_end(place)
+            answer: Answer = self._kept[place][0]
+            return answer
+        answer = make(hashlib.sha256(f"{self.run}|{(*request, number)!r}".encode()).digest()[:16])
+        self.counted += 1
+        self._kept[place] = (answer, _size(answer))
+        while len(self._kept) > 1 and sum(size for _, size in self._kept.values()) > self.kept_bytes:
+            self._kept.popitem(last=False)
+        return answer
+
+
+def _described(log: EventLog) -> Described:
+    """Say how a log is read, all but its rows: those are what a run is about."""
+    return tuple(getattr(log, each.name) for each in fields(log) if each.name != "source")
+
+
+def _request(bound: Bound[Any]) -> Request | None:
+    """Name what is asked for, as figures were made with; None where it must not be kept, or need not."""
+    if isinstance(bound, Activity | Scale) and bound.among is not None:
+        return None
+    if isinstance(bound, Activity):
+        return "activity", bound.table, bound.most, *(() if bound.norm == "l1" else (bound.norm,))
+    if isinstance(bound, Records):
+        return "rows", bound.table, bound.most
+    if isinstance(bound, People):
+        return "sparse", bound.table
+    if isinstance(bound, Support):
+        return "support", bound.limit
+    if isinstance(bound, CountBound) and not isinstance(bound, Pick):
+        return "count", bound
+    return None
+
+
+def _size(answer: object) -> int:
+    """Return about how many bytes an answer takes; what it holds is made read-only, since several will see it."""
+    arrays: list[Any] = []
+    if isinstance(answer, BoundedCounts):
+        arrays = [answer.items.sensitive_values, answer.edges.sensitive_values]
+    elif isinstance(answer, Bounded):
+        arrays = [answer.sensitive_values]
+    elif isinstance(answer, Rows):
+        arrays = [answer.columns, answer.sums, answer.starts]
+    elif isinstance(answer, SparseCounts):
+        arrays = [answer.sensitive_columns, answer.sensitive_people]
+    elif isinstance(answer, SupportCounts):
+        return int(answer.sensitive_people.nbytes + answer.sensitive_ids.nbytes)  # read-only already
+    for array in arrays:
+        array.flags.writeable = False
+    return sum(array.nbytes for array in arrays)

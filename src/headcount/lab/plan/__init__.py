@@ -1,0 +1,1 @@
+"""Plans: the expected errors of methods, from public figures alone."""

@@ -1,0 +1,269 @@
+"""Will the top K be right? A forecast from public figures: the commands themselves, run on made-up logs.
+
+A log is made up that is like the figures say (:mod:`headcount.lab.synthetic.from_figures`), and ranked by
+``rank`` and by ``release`` with ``top``, as they are, with seeded noise. Nothing of any real log goes into it. So
+the noise is exact, whatever a command does, and the rest is the model: how active people are, and how popular
+items. Several laws of popularity are tried, and the range tells how much hangs on that.
+
+A log of many people is made smaller by a factor, with ε larger by the same: all noise is then smaller as counts
+are, and the forecast is the same but for what chance does to small counts. With δ it is ρ that is larger, by the
+square of that factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+
+from headcount._internal.arrays import Flags, Floats
+from headcount.accounting.budget import Price
+from headcount.accounting.zcdp import epsilon_for
+from headcount.engines.engine import Progress, silent
+from headcount.engines.local.engine import LocalEngine
+from headcount.errors import UsageError
+from headcount.lab.compare.caching_engine import ReusingEngine
+from headcount.lab.compare.metrics import in_top
+from headcount.lab.compare.rankings import places_of
+from headcount.lab.compare.trial_grid import DEFAULT_SEED
+from headcount.lab.compare.trials import Bench, Trial, Truth
+from headcount.lab.plan.predicted_errors import Figures
+from headcount.lab.synthetic.from_figures import log_like
+from headcount.methods.counts import FAMILY as COUNTS
+from headcount.methods.prediction.errors import TableShape
+from headcount.methods.prediction.popularity import LAWS, SLOPES, share_for, shifted, through
+from headcount.methods.rankings import FAMILY as RANKINGS
+from headcount.releases.formatting import some
+from headcount.releases.release import Release
+
+Way = Literal["rank", "release"]
+
+LEVEL = 0.95
+READABLE = 0.5
+"""A count can be read if it is off by no more than this share of it."""
+
+RUNS = 8
+MOST_RECORDS = 300_000
+"""About how many records a made-up log has at most."""
+
+_LARGEST = Decimal("1e6")  # ε that any command takes
+_LARGEST_WITH_DELTA = Decimal("1e4")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What to expect of a top K: how many are right, and over all laws and runs how few and how many.
+
+    ``apart``: items that differ by so many people or more are put in the right order, 95 % of them. ``readable``:
+    counts of so many people or more are off by at most a half, 95 % of them. None: no such number was met. Neither
+    is told more finely than ``grain``, the people that one person of the made-up log stands for.
+    """
+
+    way: Way
+    epsilon: float
+    table: str
+    k: int
+    right: float
+    low: float
+    high: float
+    apart: int | None
+    readable: int | None
+    grain: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
+
+
+def outlook(
+    figures: Figures,
+    epsilons: Sequence[str],
+    k: int,
+    *,
+    delta: str | None = None,
+    known: int | None = None,
+    runs: int = RUNS,
+    progress: Progress = silent,
+) -> list[Expected]:
+    """Forecast the top K of items, and of each context; ``known`` is how many people have the item at place K.
+
+    With ``delta``, counts have Gaussian noise.
+
+    >>> from headcount.methods.prediction.errors import activity_of
+    >>> activity = activity_of(users=900, median=2, most=2)
+    >>> figures = Figures(shapes={"items": TableShape(activity, 5, distinct=True)})
+    >>> [(each.way, each.right) for each in outlook(figures, ["50"], 1, known=600, runs=2)]
+    [('rank', 1.0), ('release', 1.0)]
+    """
+    shape = figures.shapes["items"]
+    if k > shape.cells:
+        raise UsageError(f"k must be at most {shape.cells:,}, the number of items", given=k)
+    if not shape.activity.total_records > 0:
+        raise UsageError("the released histogram shows nobody", remedy="give --users, --median and --max")
+    progress("making logs up", 0, None)
+    laws = [_Made.of(figures, law) for law in popularities(figures, k, known)]
+    tables = ("items", "edges") if figures.width > 1 else ("items",)
+    ways: tuple[Way, ...] = ("rank", "release")
+    asked = list(product(epsilons, tables, ways))
+    found = []
+    for done, (epsilon, table, way) in enumerate(asked):
+        progress("ranking them", done, len(asked))
+        found.append(_expected(laws, Price.of(epsilon, delta), table, k, way, runs))
+    return found
+
+
+def popularities(figures: Figures, k: int, known: int | None) -> list[Floats]:
+    """Return laws of popularity, the likeliest first: as released, through a place that is known, or as usual."""
+    shape = figures.shapes["items"]
+    if known is not None:
+        if not shape.distinct:
+            raise UsageError(
+                "--kth is of people, and the other figures are of records",
+                remedy="give figures of different items of a person, and add --count users",
+            )
+        share = share_for(shape.activity, known)
+        if k * share > 1:
+            raise UsageError(
+                f"{some(k, 'item')} of {some(known, 'person', 'people')} or more are more than people have",
+                remedy="check --kth and the other figures",
+            )
+        return [through(shape.cells, k, share, slope) for slope in SLOPES.values()]
+    if figures.popularity is not None and figures.popularity.tells(k):
+        return [figures.popularity.shares()]
+    return [shifted(shape.cells, *law) for law in LAWS.values()]
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A made-up log with its truth, of which one person stands for so many."""
+
+    bench: Bench
+    stands_for: float
+
+    @classmethod
+    def of(cls, figures: Figures, shares: Floats) -> _Made:
+        """Make a log up that is like the figures say, or smaller."""
+        shape: TableShape = figures.shapes["items"]
+        activity = shape.activity
+        size = min(1.0, MOST_RECORDS / activity.total_records)
+        people = max(1, round(activity.total_users * size))
+        stands_for = activity.total_users / people
+        log = log_like(activity, shares, people=people, distinct=shape.distinct, contexts=figures.width - 1)
+        engine = ReusingEngine(LocalEngine(threads=1), "outlook")
+        return cls(Bench(log, Truth.of(log, engine), engine, DEFAULT_SEED), stands_for)
+
+    def releases(self, price: Price, table: str, k: int, way: Way, runs: int) -> Iterator[Release]:
+        """Run a command so often, with ε larger as there are fewer people."""
+        delta = f"{price.delta:f}" if price.delta else None
+        scaled = f"{self._scaled(price):.12f}"
+        parameters: dict[str, Any] = {"k": k, "per_context": table == "edges"}
+        method = RANKINGS.default
+        if way == "release":
+            method, parameters = COUNTS.default, {"what": "both" if table == "edges" else "items"}
+            parameters |= {"noise": "gaussian"} if delta else {}
+        for run in range(runs):
+            if isinstance(self.bench.engine, ReusingEngine):
+                self.bench.engine.begin()
+            yield self.bench.release(
+                Trial.of("made up", method, epsilon=scaled, delta=delta, run=run, **parameters)
+            )
+
+    def _scaled(self, price: Price) -> Decimal:
+        """Return the ε at which noise is as much smaller as there are fewer people."""
+        times = Decimal(repr(self.stands_for))
+        if price.delta and times > 1:
+            return min(max(price.epsilon, epsilon_for(price.rho * times**2, price.delta)), _LARGEST_WITH_DELTA)
+        return min(price.epsilon * times, _LARGEST)
+
+    def columns(self, table: str) -> Floats:
+        """Return true counts, one row for each ranking."""
+        truth = self.bench.truth
+        return truth.edges.T[:-1] if table == "edges" else truth.items[None]
+
+    def scores(self, release: Release, table: str, k: int) -> Floats:
+        """Return in which order items come out, one row for each ranking: what is not listed has the score 0."""
+        columns = self.columns(table)
+        if "ranking" not in release.tables:
+            counts = release.tables[table]["count"].to_numpy()
+            return np.asarray(counts.reshape(columns.shape[1], -1).T[: len(columns)])
+        scores = np.zeros(columns.shape)
+        for row, places in zip(scores, places_of(release, self.bench.log), strict=True):
+            row[places] = np.arange(k, k - len(places), -1)
+        return scores
+
+
+def _expected(laws: Sequence[_Made], price: Price, table: str, k: int, way: Way, runs: int) -> Expected:
+    """Forecast one top K, in one way."""
+    right: list[list[float]] = []
+    apart: list[tuple[Floats, Floats]] = []
+    read: list[tuple[Floats, Flags]] = []
+    for place, made in enumerate(laws):
+        columns = made.columns(table)
+        right.append([])
+        for release in made.releases(price, table, k, way, runs if place == 0 else max(1, runs // 2)):
+            scores = made.scores(release, table, k)
+            right[-1].append(float(np.mean([_right(*each, k) for each in zip(columns, scores, strict=True)])))
+            if place == 0:
+                apart += [_pairs(*each, k, made.stands_for) for each in zip(columns, scores, strict=True)]
+                if way == "release":
+                    read.append((columns.ravel() * made.stands_for, _readable(columns.ravel(), scores.ravel())))
+    every = [each for mine in right for each in mine]
+    return Expected(
+        way=way,
+        epsilon=float(price.epsilon),
+        table=table,
+        k=k,
+        right=float(np.mean(right[0])),
+        low=min(every),
+        high=max(every),
+        apart=_from_where(apart),
+        readable=_from_where(read) if read else None,
+        grain=int(np.ceil(laws[0].stands_for)),
+    )
+
+
+def _right(truth: Floats, scores: Floats, k: int) -> float:
+    """Return how many of the true top K are in the one that came out, equal ones in random order.
+
+    >>> _right(np.array([9.0, 7.0, 5.0]), np.array([2.0, 0.0, 1.0]), 2)
+    1.0
+    """
+    return float((in_top(truth, k) * in_top(scores, k)).sum())
+
+
+def _pairs(truth: Floats, scores: Floats, k: int, stands_for: float) -> tuple[Floats, Floats]:
+    """Return by how many people two items differ, and whether they came out in order, for items around the top K.
+
+    Equal scores are half right; of pairs that are both not listed nothing is known.
+
+    >>> [part.tolist() for part in _pairs(np.array([9.0, 7.0, 4.0]), np.array([1.0, 2.0, 0.0]), 1, 10.0)]
+    [[20.0], [0.0]]
+    """
+    around = np.argsort(-truth, kind="stable")[: 2 * k]
+    one, other = np.triu_indices(around.size, 1)
+    one, other = around[one], around[other]
+    told = (scores[one] > 0) | (scores[other] > 0)
+    one, other = one[told], other[told]
+    right = (scores[one] > scores[other]) + 0.5 * (scores[one] == scores[other])
+    return (truth[one] - truth[other]) * stands_for, right
+
+
+def _readable(truth: Floats, released: Floats) -> Flags:
+    return np.asarray(np.abs(released - truth) <= READABLE * truth) & (truth > 0)
+
+
+def _from_where(found: Sequence[tuple[Floats, Any]]) -> int | None:
+    """Return the size from which on 95 % are right, however far one goes from there; None if there is none.
+
+    >>> _from_where([(np.array([1.0, 2.0, 3.0, 4.0]), np.array([False, True, False, True]))])
+    4
+    """
+    sizes, right = (np.concatenate(each) for each in zip(*found, strict=True))
+    order = np.argsort(sizes, kind="stable")
+    ahead = np.concatenate([[0.0], np.cumsum(right[order] - LEVEL)])
+    first = int(np.argmin(ahead))
+    return None if first == order.size else int(np.ceil(sizes[order][first]))

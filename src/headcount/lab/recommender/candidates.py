@@ -1,0 +1,103 @@
+"""The neighbours that a prediction may listen to, and what it makes of those that were chosen.
+
+To predict what a user gives an item, the item-based way listens to the items that this user rated, the user-based
+way to the users who rated this item. That is how the thesis' own numbers read: random ones of all items would have
+been rated by hardly anybody.
+
+Prediction
+    Items (3.2.3): Σ s(i, j) r_aj / Σ |s(i, j)|. Users: r̄_a + Σ s(a, u) (r_ui - r̄_u) / Σ |s(a, u)|, over the chosen
+    neighbours, by :func:`headcount.methods.recommender.weighted_vote.weighed`. Where no weight is left, the
+    user's own mean.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from headcount._internal.arrays import Codes, Floats, Integers
+from headcount.lab.recommender.ratings import Ratings
+from headcount.lab.recommender.similarity import Similarity
+from headcount.methods.recommender.weighted_vote import weighed
+
+By = Literal["item", "user"]
+SIDES: tuple[By, ...] = ("item", "user")
+_AT_ONCE = 4_000_000  # candidates that are held at the same time, about
+
+
+class Queries(NamedTuple):
+    """Which ratings to predict: of which user, on which item."""
+
+    users: Codes
+    items: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """For each query its candidates, one after the other: how similar each is, and what it says.
+
+    ``base`` is where a prediction starts, ``fallback`` what it is if nobody speaks.
+    """
+
+    query: Integers
+    similarity: Floats
+    sensitivity: Floats
+    said: Floats
+    base: Floats
+    fallback: Floats
+
+    def ranked(self, score: Floats, k: int) -> Integers:
+        """Return the places of each query's ``k`` candidates with the largest scores; the first of equal ones."""
+        from headcount.lab.recommender.kernels import largest
+
+        starts = np.searchsorted(self.query, np.arange(self.base.size + 1))
+        places = np.empty(int(np.minimum(np.diff(starts), k).sum()), dtype=np.int64)
+        largest(starts, score, k, places)
+        return places
+
+    def predicted(self, chosen: Integers, weights: Floats, within: tuple[float, float]) -> Floats:
+        """Average what the chosen candidates say, by their weights."""
+        return weighed(self.query[chosen], weights, self.said[chosen], self.base, self.fallback, within)
+
+
+def candidates(ratings: Ratings, queries: Queries, by: By, alike: Similarity) -> Candidates:
+    """Gather the candidates of all queries; ``alike`` compares items, or users for the user-based way."""
+    table = ratings if by == "item" else ratings.transposed
+    owner, target = (queries.users, queries.items) if by == "item" else (queries.items, queries.users)
+    query, places = _spread(table.starts, owner)
+    other = table.items[places]
+    own = other != target[query]
+    query, places, other = query[own], places[own], other[own]
+    said = table.values[places]
+    if by == "user":
+        said = said - ratings.means[other]
+    row = alike.rows(target)[query]
+    sensitivity = alike.sensitivity[row, other] if alike.sensitivity.size else np.zeros(0)
+    fallback = ratings.means[queries.users]
+    base = np.zeros_like(fallback) if by == "item" else fallback
+    return Candidates(query, alike.values[row, other], sensitivity, said, base, fallback)
+
+
+def parts(ratings: Ratings, queries: Queries, by: By) -> Iterator[slice]:
+    """Cut the queries into parts whose candidates fit into memory together."""
+    table = ratings if by == "item" else ratings.transposed
+    each = table.counts[queries.users if by == "item" else queries.items]
+    part = np.cumsum(each) // _AT_ONCE
+    cuts = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), each.size]
+    yield from (slice(begin, end) for begin, end in itertools.pairwise(cuts) if end > begin)
+
+
+def _spread(starts: Integers, rows: Codes) -> tuple[Integers, Integers]:
+    """Return the places of all entries of some rows, and for each the number of the row it was asked for.
+
+    >>> _spread(np.array([0, 2, 3]), np.array([1, 0], dtype=np.int32))
+    (array([0, 1, 1]), array([2, 0, 1]))
+    """
+    many = starts[rows + 1] - starts[rows]
+    number = np.repeat(np.arange(rows.size), many)
+    first = np.cumsum(many) - many
+    return number, starts[rows][number] + np.arange(number.size) - first[number]

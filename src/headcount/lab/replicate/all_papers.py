@@ -1,0 +1,136 @@
+"""All papers run again, one after the other, as one piece of work that an interruption does not undo.
+
+A paper of which no data are at hand is left out, with the reason. What is finished of each paper stays in the
+folder of unfinished work until all of them are done.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from headcount.engines.engine import Progress, silent
+from headcount.errors import AbsentError
+from headcount.lab.compare.comparison import MARK
+from headcount.lab.compare.trial_grid import DEFAULT_SEED, RUNNING, clear
+from headcount.lab.replicate.claims.verdicts import WORDS
+from headcount.lab.replicate.paper import Paper, Prepared, Reproduction, prepare
+from headcount.lab.replicate.registry import PAPERS
+
+
+@dataclass(frozen=True)
+class Everything:
+    """What came out of all papers, in their order, and why some could not be run."""
+
+    papers: Mapping[str, Paper]
+    done: Mapping[str, Reproduction]
+    absent: Mapping[str, str]
+    quick: bool
+    seed: int
+    seconds: float
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many claims of the papers that were run have each verdict."""
+        return {word: sum(each.counts[word] for each in self.done.values()) for word in WORDS}
+
+    @property
+    def table(self) -> pa.Table:
+        """The tidy tables of all papers in one, with the paper as first column."""
+        return pa.concat_tables(
+            each.table.add_column(0, pa.field("paper", pa.string()), pa.array([name] * each.table.num_rows))
+            for name, each in self.done.items()
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """Return what every file carries: that it is not private, and how it was made."""
+        return {
+            **MARK,
+            "paper": "all",
+            "quick": self.quick,
+            "seed": self.seed,
+            "seconds": round(self.seconds, 1),
+            "verdicts": self.counts,
+            "absent": dict(self.absent),
+            "papers": {name: each.summary() for name, each in self.done.items()},
+        }
+
+    def document(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return {**self.summary(), "papers": {name: each.document() for name, each in self.done.items()}}
+
+
+def reproduce_all(
+    folder: str | os.PathLike[str] | None,
+    parts: Path,
+    *,
+    papers: Mapping[str, Paper] = PAPERS,
+    quick: bool = False,
+    runs: int | None = None,
+    seed: int = DEFAULT_SEED,
+    processes: int | None = None,
+    progress: Progress = silent,
+    keep: bool = False,
+) -> Everything:
+    """Run the experiments of all papers on what data there are, and judge their claims.
+
+    ``parts`` is the folder of unfinished work, which ``keep`` leaves there until :func:`clear_all`: after an
+    interruption the same call goes on where it was.
+    """
+    begin = time.monotonic()
+    progress("reading the data", 0, None)
+    ready, absent = _prepared(papers, folder, quick=quick, runs=runs)
+    shares = {name: each.paper.pace * len(each.trials) for name, each in ready.items()}
+    done: dict[str, Reproduction] = {}
+    for name, each in ready.items():
+        before = sum(shares[earlier] for earlier in done)
+        told = _of_all(
+            progress, f"{name} ({len(done) + 1} of {len(ready)})", before, shares[name], sum(shares.values())
+        )
+        done[name] = each.run(parts / name, seed=seed, processes=processes, progress=told, keep=True)
+    if not keep:
+        clear_all(parts)
+    return Everything(papers, done, absent, quick, seed, time.monotonic() - begin)
+
+
+def clear_all(parts: Path) -> None:
+    """Remove what is finished, of one paper or of all, and the folders of it."""
+    for each in (*(parts / name for name in PAPERS), parts):
+        clear(each)
+
+
+def _prepared(
+    papers: Mapping[str, Paper], folder: str | os.PathLike[str] | None, *, quick: bool, runs: int | None
+) -> tuple[dict[str, Prepared], dict[str, str]]:
+    """Return the papers of which there are data, and why others have none."""
+    ready: dict[str, Prepared] = {}
+    absent: dict[str, str] = {}
+    last: AbsentError | None = None
+    for name, paper in papers.items():
+        try:
+            ready[name] = prepare(paper, folder, quick=quick, runs=runs)
+        except AbsentError as error:
+            absent[name], last = str(error), error
+    if not ready and last is not None:
+        raise AbsentError("no data of any paper are at hand", remedy=last.remedy)
+    return ready, absent
+
+
+def _of_all(progress: Progress, name: str, before: float, share: float, total: float) -> Progress:
+    """Return the progress of one paper as that of all, in the seconds that they should take.
+
+    >>> _of_all(lambda *told: print(told), "cim (6 of 6)", 300.0, 100.0, 400.0)(RUNNING, 5, 10)
+    ('cim (6 of 6): running trials', 350, 400)
+    """
+
+    def told(stage: str, done: int, of: int | None) -> None:
+        part = done / of if stage == RUNNING and of else 0.0
+        progress(f"{name}: {stage}", round(before + share * part), round(total))
+
+    return told

@@ -1,0 +1,1 @@
+"""The claims of papers, and the rules that judge them."""

@@ -1,0 +1,185 @@
+"""A reproduction as a page: what the paper says, in the words of its file, beside numbers of the tidy table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from headcount.lab.replicate.claims.claims import ALL, Claim, Section
+from headcount.lab.replicate.claims.verdicts import Verdict
+from headcount.lab.replicate.pages.charts import Picture
+from headcount.lab.replicate.paper import Reproduction
+from headcount.lab.replicate.results import Estimate
+from headcount.reports.lab.comparison import SUBTITLE
+from headcount.reports.lab.reproduction import picture, write_reproduction_page
+from headcount.reports.page import Figure, write_pictures
+
+JUDGING = (
+    "Each claim and the rule that judges it, with its thresholds, was written down before it was run, and not "
+    "changed afterwards. The files of claims say what was added later than the rest.",
+    "Every setting is run several times with fresh samples and noise. A mean has a 95 % interval (Student's t "
+    "over the runs; runs that all agree give a point).",
+    "One number is clearly below another if its interval ends before the other's begins. Where intervals overlap "
+    "nothing is decided.",
+    "A claim is reproduced if its rule holds in every case that could be tried, not reproduced if it fails in "
+    "one, undecided otherwise, and not testable if no case could be tried. Many claims are judged at once, so "
+    "that a few of the close ones may have gone the wrong way by chance.",
+)
+
+
+def write_page(done: Reproduction, path: str | os.PathLike[str]) -> Path:
+    """Write the report of a reproduction."""
+    drawn = figures(done)
+    everything = [figure for each in drawn.values() for figure in each]
+    return write_reproduction_page(content(done, drawn), everything, path)
+
+
+def write_plots(done: Reproduction, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write every chart as SVG and PNG; each says that it is not private."""
+    everything = [figure for each in figures(done).values() for figure in each]
+    return write_pictures(everything, folder, SUBTITLE)
+
+
+def figures(done: Reproduction, prefix: str = "") -> dict[str, list[Figure]]:
+    """Draw the charts of each section; the prefix keeps names of several papers apart."""
+    sections = done.paper.claims.section
+    return {each.name: [_drawn(done, what, prefix) for what in pictures(done, each)] for each in sections}
+
+
+def pictures(done: Reproduction, section: Section) -> list[Picture]:
+    """Return the charts of a section that something was measured for: a quick run has no rows for some."""
+    return [each for each in section.drawn(done.datasets) if chart_rows(done, each)]
+
+
+def content(done: Reproduction, drawn: Mapping[str, list[Figure]]) -> dict[str, Any]:
+    """Put everything that the page of one paper says into plain data."""
+    it = paper_content(done, drawn)
+    head = {"title": it["title"], "lede": it["lede"], "quick": done.effort.quick, "seed": done.seed}
+    return {**head, "it": it, "judging": JUDGING}
+
+
+def paper_content(done: Reproduction, drawn: Mapping[str, list[Figure]], prefix: str = "") -> dict[str, Any]:
+    """Put what a page says of a paper into plain data."""
+    claims = done.paper.claims
+    return {
+        "prefix": prefix,
+        "title": claims.paper.title,
+        "lede": f"{claims.paper.reference} {done.paper.about} {_run(done)}",
+        "counts": [{"verdict": word, "number": many} for word, many in done.counts.items()],
+        "total": len(done.verdicts),
+        "datasets": _datasets(done),
+        "methods": list(done.paper.methods.items()),
+        "setup": [*done.paper.setup, *_setup(done)],
+        "sections": [
+            {
+                "name": prefix + section.name,
+                "title": section.title,
+                "reports": section.reports,
+                "figures": drawn.get(section.name, []),
+                "lists": list(done.paper.lists(done.table, section.name)),
+                "tables": list(done.paper.tables(done.table, section.name)),
+                "verdicts": [_said(done, each, prefix) for each in done.verdicts if section.has(each.claim)],
+            }
+            for section in claims.section
+        ],
+    }
+
+
+def _run(done: Reproduction) -> str:
+    return f"Run again here {done.effort.runs} times per setting{' (quick)' if done.effort.quick else ''}."
+
+
+def _setup(done: Reproduction) -> list[str]:
+    said = [f"Each setting was run {done.effort.runs} times, with seed {done.seed}."]
+    if done.effort.quick:
+        said.append("This was a quick run: fewer runs and grid points than usual, so more stays undecided.")
+    return said
+
+
+def _datasets(done: Reproduction) -> list[dict[str, str]]:
+    said = []
+    for each in done.claims.dataset:
+        used = done.datasets.get(each.paper)
+        if used is not None:
+            words = {"kind": used.kind, "provenance": used.provenance, "licence": used.licence}
+        elif each.paper in done.absent:
+            words = {"kind": "not used", "provenance": done.absent[each.paper], "licence": ""}
+        else:
+            continue
+        note = "" if words["provenance"].startswith(each.note) else each.note
+        said.append({"paper": each.paper, "note": note[:1].upper() + note[1:], **words})
+    return said
+
+
+def _said(done: Reproduction, verdict: Verdict, prefix: str) -> dict[str, Any]:
+    claim = verdict.claim
+    return {
+        "id": prefix + claim.id,
+        "figure": claim.figure,
+        "place": claim.place,
+        "says": claim.says,
+        "verdict": verdict.verdict,
+        "rule": claim.judge.statement(),
+        "cases": [vars(each) for each in verdict.cases],
+        "plots": [{"name": prefix + each.name, "title": each.title} for each in plots_of(done, claim)],
+    }
+
+
+def plots_of(done: Reproduction, claim: Claim) -> list[Picture]:
+    """Return the charts that show what a claim is judged by, or as near as there are.
+
+    Those of its metric, else those of its experiment, where it may be a ratio of what is drawn, else those of its
+    section.
+    """
+    sections = done.paper.claims.section
+    tables, names = {each.table for each in claim.cases}, {each.dataset for each in claim.cases}
+    tried = [
+        each
+        for section in sections
+        for each in pictures(done, section)
+        if each.experiment == getattr(claim.judge, "experiment", None)
+        and (each.table in tables or "both" in tables)
+        and (not names.isdisjoint(each.datasets) or ALL in names)
+    ]
+    own = [each for section in sections if section.has(claim) for each in pictures(done, section)]
+    return [each for each in tried if each.metric == getattr(claim.judge, "metric", None)] or tried or own
+
+
+def _drawn(done: Reproduction, what: Picture, prefix: str) -> Figure:
+    rows = chart_rows(done, what)
+    if what.kind == "dots":
+        words: dict[str, Any] = {"value": what.value, "logarithmic": what.log_value}
+    else:
+        words = {
+            "x_title": what.axis,
+            "y_title": what.value,
+            "logarithmic_x": what.log_x,
+            "logarithmic_y": what.log_value,
+            "ticks": what.ticks,
+        }
+    return picture(
+        prefix + what.name, rows, what.kind, what.note, {"title": what.title, "share": what.share, **words}
+    )
+
+
+def chart_rows(done: Reproduction, what: Picture) -> list[dict[str, Any]]:
+    """Average the rows of the tidy table that a chart shows."""
+    groups: dict[tuple[str, str, float | None], list[float]] = {}
+    for row in done.rows:
+        asked = (what.experiment, what.metric, what.table)
+        if (row["experiment"], row["metric"], row["table"]) != asked or row["key"] is not None:
+            continue
+        if row["dataset"] not in what.datasets or (what.x and row["x"] not in what.x):
+            continue
+        if what.epsilon is None or row["epsilon"] == what.epsilon:
+            groups.setdefault((row["dataset"], row["method"], row[what.along]), []).append(row["value"])
+    return [_row(what, *key, Estimate.of(values)) for key, values in groups.items()]
+
+
+def _row(what: Picture, dataset: str, method: str, x: float | None, found: Estimate) -> dict[str, Any]:
+    place = {"group": dataset} if what.kind == "dots" else {"x": x}
+    several = len(found.runs) > 1
+    low, high = (found.low, found.high) if several else (None, None)
+    return {**place, "method": method, "mean": found.mean, "low": low, "high": high, "runs": len(found.runs)}

@@ -1,0 +1,86 @@
+"""What follows from the measured MAEs of PNCF: ratios run by run, costs, and the thesis' paired t-tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from headcount._internal.extras import needed
+from headcount.lab.replicate.results import Estimate, Results, Row, rows_of
+
+CONFIGURATIONS = ("item-pcc", "item-cos", "user-pcc", "user-cos")
+BUDGETED = ("item-pcc", "user-pcc")
+RATIOS = (("PNCF", "DP"), ("PNCF", "non-private"), ("PNCF", "RS&NM"), ("RS&NM", "DP"), ("RS&NM", "non-private"))
+TESTED = ("PNCF", "RS&NM")
+_NOTHING = 1e-9  # the smallest cost that is divided by
+MOST = 300.0
+"""The largest -log10 p that is written down."""
+
+
+def derived(found: Results) -> Iterator[Row]:
+    """Return what claims are judged by: two methods are compared on the same ratings in each run."""
+    for name in found.datasets:
+        for configuration in CONFIGURATIONS:
+            yield from _ratios(found, name, configuration)
+            yield from _tests(found, name, configuration)
+        for configuration in BUDGETED:
+            yield from _budget(found, name, configuration)
+
+
+def _ratios(found: Results, name: str, configuration: str) -> Iterator[Row]:
+    for method, other in RATIOS:
+        ours, theirs = (_curve(found, name, configuration, each) for each in (method, other))
+        for k in ours:
+            ratios = np.divide(ours[k].runs, theirs[k].runs)
+            yield from rows_of(configuration, name, method, f"MAE over that of {other}", ratios, epsilon=1.0, x=k)
+    plain, ours, theirs = (_curve(found, name, configuration, each) for each in ("non-private", "PNCF", "DP"))
+    for k in plain:
+        cost, dearer = (np.subtract(each[k].runs, plain[k].runs) for each in (ours, theirs))
+        shares = cost / max(dearer.mean(), _NOTHING)  # of one run it may be next to nothing
+        yield from rows_of(configuration, name, "PNCF", "cost over that of DP", shares, epsilon=1.0, x=k)
+
+
+def _tests(found: Results, name: str, configuration: str) -> Iterator[Row]:
+    """Test in each run whether the MAEs of two methods differ, paired over k."""
+    for method in TESTED:
+        ours, theirs = (_curve(found, name, configuration, each) for each in (method, "DP"))
+        pairs = np.array([[curve[k].runs for k in ours] for curve in (ours, theirs)])
+        tested = [paired(*each) for each in np.moveaxis(pairs, 2, 0)]
+        for place, metric in enumerate(("t", "-log10 p")):
+            values = [each[place] for each in tested]
+            yield from rows_of(
+                "t-tests", name, method, f"{metric} against DP, {configuration}", values, epsilon=1.0
+            )
+
+
+def paired(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:
+    """Return t and -log10 p of the two-tailed paired t-test; t is positive where the others are larger.
+
+    >>> [round(each, 3) for each in paired([1.0, 2.0, 3.0], [2.0, 3.5, 4.0])]
+    [7.0, 1.703]
+    """
+    with needed("the paired t-test", "scipy", "lab"):
+        from scipy.stats import ttest_rel
+
+    apart = np.subtract(theirs, ours)
+    if np.ptp(apart) == 0:  # no spread: all the same, or all apart by as much
+        return float(MOST * np.sign(apart[0])), MOST * float(apart[0] != 0)
+    result = ttest_rel(theirs, ours)
+    p = float(result.pvalue)
+    return float(result.statistic), MOST if p <= 0 else min(MOST, -math.log10(p))
+
+
+def _budget(found: Results, name: str, configuration: str) -> Iterator[Row]:
+    experiment = f"budget {configuration}"
+    curve = _curve(found, name, experiment, "PNCF")
+    first, early, late, last = (np.array(curve[epsilon].runs) for epsilon in (0.1, 0.4, 0.7, 1.0))
+    falls = np.where(first > last, (first - early) / np.maximum(first - last, _NOTHING), 0.0)
+    yield from rows_of(experiment, name, "PNCF", "share of the fall up to 0.4", falls)
+    yield from rows_of(experiment, name, "PNCF", "MAE at 0.7 over that at 1", late / last)
+
+
+def _curve(found: Results, name: str, experiment: str, method: str) -> dict[float, Estimate]:
+    points = found.points(experiment, name, "MAE", method)
+    return {x: each for (_, x), each in points.items() if x is not None}

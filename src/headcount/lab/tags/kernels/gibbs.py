@@ -1,0 +1,54 @@
+"""Compiled sweeps of collapsed Gibbs sampling: each assignment gets a new topic, given those of all others."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._internal.arrays import Codes
+from headcount._internal.compiled import compiled
+from headcount.bounds.kernels.splitmix import GOLDEN
+from headcount.lab.tags.kernels.uniform import uniform
+
+Counts = NDArray[np.int64]
+
+
+@compiled
+def sweep(
+    resource: Codes,
+    tag: Codes,
+    topic: Codes,
+    of_tag: Counts,
+    of_resource: Counts,
+    of_all: Counts,
+    alpha: float,
+    beta: float,
+    seed: np.uint64,
+    sweeps: int,
+) -> None:
+    """Draw every topic anew, ``sweeps`` times; counts are kept up to date."""
+    many = of_all.size
+    everything = of_tag.shape[0] * beta
+    running = np.empty(many)
+    state = seed
+    for _ in range(sweeps):
+        for at in range(tag.size):
+            word, thing, old = tag[at], resource[at], topic[at]
+            of_tag[word, old] -= 1
+            of_resource[thing, old] -= 1
+            of_all[old] -= 1
+            total = 0.0
+            for each in range(many):
+                total += (
+                    (of_tag[word, each] + beta) * (of_resource[thing, each] + alpha) / (of_all[each] + everything)
+                )
+                running[each] = total
+            state += GOLDEN
+            bar = uniform(state) * total
+            new = 0
+            while new < many - 1 and running[new] <= bar:
+                new += 1
+            topic[at] = new
+            of_tag[word, new] += 1
+            of_resource[thing, new] += 1
+            of_all[new] += 1

@@ -1,0 +1,24 @@
+"""An entry of the journal, in words."""
+
+from __future__ import annotations
+
+from headcount.ledger.charges import Charge
+from headcount.ledger.journal.entries import Entry
+
+
+def about(entry: Entry, *, folders: bool = True) -> str:
+    """Say what an entry is about: amounts, or which reservation; where releases lie, unless that is left out."""
+    budget = entry.budget or {}
+    if entry.kind == "create":
+        each, window, most = (budget.get(name) for name in ("per_analyst", "window", "lifetime"))
+        told = f"budget ε = {budget['epsilon']}" + ("" if each is None else f", {each} per analyst")
+        told += "" if window is None else f", in each window of {window['length']}"
+        return told + ("" if most is None else f", {most['epsilon']} in all")
+    if entry.kind == "allow":
+        return f"may spend ε = {budget['epsilon']}"
+    if entry.kind == "reserve":
+        read = "" if entry.span is None else f", from {entry.span['since']} to {entry.span['until']}"
+        return Charge.from_json(entry.charge or {}).amounts + read
+    if entry.kind == "publish":
+        return f"of {entry.reservation}" + (f": {entry.folder}" if folders else "")
+    return f"of {entry.reservation}: {entry.reason}"

@@ -1,0 +1,180 @@
+"""Verifying a ledger: whether its journal is whole, and everything else follows from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headcount.errors import HeadcountError, RefusedError
+from headcount.ledger.balances import Asked, Book, Place
+from headcount.ledger.charges import Charge, plain
+from headcount.ledger.composition import Budget
+from headcount.ledger.journal.anchor import Mark
+from headcount.ledger.journal.entries import Chain, Entry, Signed
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found: problems, and what could not be seen because the key or the anchor is missing."""
+
+    entries: int
+    problems: tuple[str, ...]
+    unseen: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no problem was found."""
+        return not self.problems
+
+    def sentences(self) -> tuple[str, ...]:
+        """Say what was found, in plain sentences."""
+        found = f"{self.entries} entries, {'no problem found' if self.ok else 'problems found'}."
+        problems = [f"Problem: {each}." for each in self.problems[:_SHOWN]]
+        if len(self.problems) > _SHOWN:
+            problems.append(f"And {len(self.problems) - _SHOWN} more problems.")
+        return (found, *problems, *(f"Not seen: {each}." for each in self.unseen))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what was found as plain data."""
+        return {
+            "ok": self.ok,
+            "entries": self.entries,
+            "problems": list(self.problems),
+            "unseen": list(self.unseen),
+        }
+
+
+@dataclass
+class Replay:
+    """The journal played through once more: budgets with their balances, and outcomes, as they follow from it."""
+
+    books: dict[str, Book] = field(default_factory=dict)
+    outcomes: dict[int, tuple[int, str | None, str | None, str | None]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    _reserved: dict[int, Entry] = field(default_factory=dict)
+
+    def play(self, entry: Entry) -> None:
+        """Take in one entry."""
+        try:
+            getattr(self, f"_{entry.kind}", self._unknown)(entry)
+        except RefusedError as error:
+            self.problems.append(f"entry {entry.number} spends what was not there: {error.problem}")
+        except (HeadcountError, KeyError, TypeError, ArithmeticError) as error:
+            self.problems.append(f"entry {entry.number} makes no sense ({error})")
+
+    def _unknown(self, entry: Entry) -> None:
+        self.problems.append(f"entry {entry.number} is of a kind that is not known: {entry.kind}")
+
+    def _create(self, entry: Entry) -> None:
+        if entry.dataset in self.books:
+            self.problems.append(f"entry {entry.number} creates the budget of {entry.dataset} a second time")
+            return
+        self.books[entry.dataset] = Book(entry.dataset, Budget.from_json(entry.budget or {}))
+
+    def _allow(self, entry: Entry) -> None:
+        self.books[entry.dataset].allow(entry.analyst or "", (entry.budget or {})["epsilon"])
+
+    def _reserve(self, entry: Entry) -> None:
+        book, asked = self.books[entry.dataset], Asked.of(entry)
+        self._reserved[entry.number] = entry
+        try:
+            book.check(asked)
+        finally:
+            book.take(asked)
+
+    def _publish(self, entry: Entry) -> None:
+        reserved = self._settled(entry)
+        self.outcomes[reserved.number] = (entry.number, reserved.identity, entry.folder, entry.digest)
+        spent = None if entry.charge is None else Charge.from_json(entry.charge)
+        self.books[reserved.dataset].publish(Asked.of(reserved), spent)
+
+    def _refund(self, entry: Entry) -> None:
+        reserved = self._settled(entry)
+        self.outcomes[reserved.number] = (entry.number, None, None, None)
+        self.books[reserved.dataset].refund(Asked.of(reserved))
+
+    def _settled(self, entry: Entry) -> Entry:
+        return self._reserved.pop(entry.reservation or 0)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a database holds beside the journal."""
+
+    datasets: Mapping[str, str]
+    accounts: Mapping[tuple[str, Place], tuple[str, str, int, int, int]]
+    outcomes: Mapping[int, tuple[int, str | None, str | None, str | None]]
+    allowances: Mapping[tuple[str, str], str]
+
+
+def verify(
+    chain: Chain,
+    journal: Iterable[tuple[int, str, Signed]],
+    stored: Stored,
+    marks: Iterable[tuple[str, Mark]],
+    unseen: Iterable[str],
+) -> Verification:
+    """Walk along the journal, play it through, and compare with what is stored and with what others have noted."""
+    problems: list[str] = []
+    replay, wanted = Replay(), list(marks)
+    heads: dict[int, str] = dict.fromkeys((mark.count for _, mark in wanted), "")
+    count, filed = 0, ""
+
+    def numbered() -> Iterator[tuple[int, Signed]]:
+        nonlocal count, filed
+        for number, dataset, signed in journal:
+            count, filed = count + 1, dataset
+            if number in heads:
+                heads[number] = signed.mac
+            yield number, signed
+
+    for entry in chain.walk(numbered(), problems):
+        replay.play(entry)
+        if entry.dataset != filed:
+            problems.append(f"entry {entry.number} is filed under another dataset, {filed}")
+    problems += replay.problems
+    for who, mark in wanted:
+        if not heads[mark.count]:
+            problems.append(
+                f"the journal has lost its end: {who} has seen entry {mark.count}, and it is not there"
+            )
+        elif heads[mark.count] != mark.head:
+            problems.append(f"entry {mark.count} is not the one that {who} has seen")
+    problems += _differences(replay, stored)
+    return Verification(count, tuple(problems), tuple(unseen))
+
+
+def _differences(replay: Replay, stored: Stored) -> Iterator[str]:
+    budgets = {name: book.budget.to_json() for name, book in replay.books.items()}
+    for name in sorted(budgets.keys() | stored.datasets.keys()):
+        if (
+            name not in stored.datasets
+            or name not in budgets
+            or json.loads(stored.datasets[name]) != budgets[name]
+        ):
+            yield f"the stored budget of {name} is not the one in the journal"
+    rows = {
+        (name, place): balance.row()
+        for name, book in replay.books.items()
+        for place, balance in book.balances.items()
+    }
+    wrong = (key for key in rows.keys() | stored.accounts.keys() if rows.get(key) != stored.accounts.get(key))
+    for dataset, (analyst, window) in sorted(wrong, key=str):
+        whose = f"{analyst} on {dataset}" if analyst else dataset
+        where = "" if window is None else f" in window {window}"
+        yield f"the stored account of {whose}{where} does not follow from the journal"
+    allowed = {
+        (name, analyst): plain(epsilon)
+        for name, book in replay.books.items()
+        for analyst, epsilon in book.allowances.items()
+    }
+    for key in sorted(allowed.keys() | stored.allowances.keys()):
+        if allowed.get(key) != stored.allowances.get(key):
+            yield f"what is stored that {key[1]} may spend on {key[0]} does not follow from the journal"
+    for number in sorted(replay.outcomes.keys() | stored.outcomes.keys()):
+        if replay.outcomes.get(number) != stored.outcomes.get(number):
+            yield f"what is stored about the end of reservation {number} does not follow from the journal"

@@ -1,0 +1,1 @@
+"""Where a ledger is kept: SQLite or PostgreSQL, behind one interface."""

@@ -1,0 +1,191 @@
+"""A release of counts or totals, as it is asked for: by which method, at which price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
+
+from pydantic import Field, PlainSerializer, field_validator
+
+from headcount._internal.parameters import Flag
+from headcount.errors import UsageError
+from headcount.methods.counts import EDGES, FAMILY
+from headcount.methods.request import OPTIONS, ChoosingRequest, MaybeWhole, shares_flag
+from headcount.methods.totals import FAMILY as TOTALS
+from headcount.methods.totals import GROUPS, QUANTILES
+from headcount.methods.totals.quantile_targets import WHOLE, read_quantiles
+
+if TYPE_CHECKING:
+    from headcount.events.log import EventLog
+    from headcount.methods.method import Method, What
+
+
+SCORES = "scores"
+"""The option of HPA that is a table: a release tells its digest, and never where it lies."""
+
+
+def _told(option: Any) -> Any:
+    """Write an option into JSON: of a table its digest."""
+    return getattr(option, "digest", option)
+
+
+class ReleaseRequest(ChoosingRequest):
+    """A release of counts: by which method, at which price.
+
+    >>> request = ReleaseRequest(epsilon="1", method="sra", limit=10)
+    >>> ReleaseRequest.model_validate_json(request.model_dump_json()) == request
+    True
+    """
+
+    command: ClassVar[str] = "release"
+
+    method: Annotated[
+        str | None, Flag(f"How to release; see `headcount methods`.  [default: {FAMILY.default}]", "NAME")
+    ] = None
+    limit: Annotated[MaybeWhole, Flag("The most records (or item and context pairs) one person may add.", "L")] = (
+        None
+    )
+    at_most: Annotated[
+        MaybeWhole, Flag("A public cap: of a person with more records, so many random ones count (adaptive).", "N")
+    ] = None
+    what: Annotated[
+        Literal["items", "edges", "both", "totals"] | None,
+        Flag("Which counts, or totals over all people.  [default: both if there is a context, else items]"),
+    ] = None
+    quantiles: Annotated[
+        str | None,
+        Flag("Quantiles of --value, such as 0.1,0.5,0.9 (totals).", "Q,…", raw=True),
+    ] = None
+    by: Annotated[
+        Literal["contexts", "items"] | None,
+        Flag("Totals and quantiles of each context, or of each item, as well (totals)."),
+    ] = None
+    distinct: Annotated[bool, Flag("The number of different items, too (totals).")] = False
+    shares: Annotated[Mapping[str, Decimal] | None, shares_flag("items=0.5,edges=0.5")] = None
+    noise: Annotated[Literal["laplace", "gaussian"], Flag("Kind of noise; gaussian needs --delta.")] = "laplace"
+    options: Annotated[
+        Mapping[str, Annotated[Any, PlainSerializer(_told, when_used="json")]],
+        replace(
+            OPTIONS,
+            help="An option of the method (repeatable). For hpa, scores=FILE are scores of items that are public.",
+        ),
+    ] = Field(default_factory=dict)
+
+    @field_validator("quantiles", mode="before")
+    @classmethod
+    def _in_order(cls, value: Any) -> str | None:
+        read = read_quantiles(value)
+        return None if read is None else ",".join(f"{each / WHOLE:g}" for each in read)
+
+    @field_validator("options", mode="after")
+    @classmethod
+    def _no_flags(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        for name in value:
+            if name in cls.model_fields:
+                raise UsageError(
+                    f"{name} is no option of a method but a parameter of its own", remedy=f"use --{name}"
+                )
+        if value.get(SCORES) is None:
+            return value
+        from headcount.methods.counts.public_scores import PublicScores
+
+        return {**value, SCORES: PublicScores.of(value[SCORES])}
+
+    @property
+    def noise_kind(self) -> str | None:
+        """Which noise is asked for."""
+        return self.noise
+
+    @property
+    def uses_value(self) -> bool:
+        """Totals do."""
+        return self.is_of_totals
+
+    @property
+    def finds_range(self) -> bool:
+        """Totals do, where none is declared."""
+        return self.is_of_totals
+
+    @property
+    def needs_items(self) -> bool:
+        """Totals are over all items."""
+        return not self.is_of_totals
+
+    @property
+    def is_of_totals(self) -> bool:
+        """Whether totals are asked for, in place of counts."""
+        return self.what == "totals" or (self.what is None and self.method == TOTALS.default)
+
+    def names_contexts(self, log: EventLog) -> bool:
+        """Totals by contexts do as well."""
+        return self.is_of_totals or super().names_contexts(log)
+
+    def cells(self, log: EventLog) -> dict[str, int]:
+        """Return how many counts each table will hold."""
+        if self.is_of_totals:
+            groups = 1 if self.by is None else len(log.catalogue.ids) if self.by == "items" else log.width
+            numbers = {
+                TOTALS.tables[0].name: (2 if log.roles.value is None else 4) + self.distinct,
+                GROUPS.name: groups * (2 + (self.distinct and self.by == "contexts")),
+                QUANTILES.name: groups * len(read_quantiles(self.quantiles) or ()),
+            }
+            return {name: numbers[name] for name in self._of_totals()}
+        return {
+            table: len(log.catalogue.ids) * (log.width if table == EDGES.name else 1)
+            for table in self._tables(log)
+        }
+
+    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
+        """Return the columns of each table of counts."""
+        if self.is_of_totals:
+            return {each.name: each.columns for each in TOTALS.tables if each.name in self._of_totals()}
+        columns = {each.name: each.columns for each in FAMILY.tables}
+        return {table: columns[table] for table in self._tables(log)}
+
+    def _tables(self, log: EventLog) -> tuple[str, ...]:
+        from headcount.methods.method import tables_of
+
+        return tables_of(cast("What | None", self.what), log)
+
+    def _of_totals(self) -> list[str]:
+        """Return which tables of totals there will be."""
+        there = (True, self.by is not None, self.quantiles is not None)
+        return [each.name for each, asked in zip(TOTALS.tables, there, strict=True) if asked]
+
+    def _totals(self, shares: Mapping[str, Decimal] | None) -> Method:
+        """Return the one method for totals."""
+        if self.method not in (None, TOTALS.default):
+            raise UsageError(
+                f"totals are released by one method alone, not by {self.method}", remedy="leave --method out"
+            )
+        if self.noise != "laplace":
+            raise UsageError(
+                f"totals have no {self.noise} noise: their proof is of pure ε",
+                remedy="leave --noise out, and --delta too unless contexts are selected",
+            )
+        for name in self.options:
+            raise UsageError(f"totals cannot use {name}", remedy="they take --limit and --shares")
+        if self.at_most is not None:
+            raise UsageError("totals cannot use --at-most", remedy="their --limit is a cap already")
+        if self.limit is None:
+            raise UsageError("totals need --limit, the most records one person may add", remedy="try --limit 50")
+        own = {"quantiles": read_quantiles(self.quantiles), "by": self.by, "distinct": self.distinct}
+        return TOTALS.build(TOTALS.default, {"limit": self.limit, "shares": shares, **own})
+
+    def make(self, *, selecting: bool) -> Method:
+        """Make the method asked for, refusing what it cannot use and research that is not declared."""
+        if self.is_of_totals:
+            return self._totals(self.own_shares(selecting=selecting))
+        for name in ("quantiles", "by", "distinct"):
+            if getattr(self, name):
+                raise UsageError(f"--{name} is for totals alone", remedy="leave it out, or add --what totals")
+        own = {
+            "limit": self.limit,
+            "at_most": self.at_most,
+            "what": self.what,
+            "shares": self.own_shares(selecting=selecting),
+            "noise": None if self.noise == "laplace" else self.noise,
+        }
+        return self.chosen(FAMILY, self.method, own)

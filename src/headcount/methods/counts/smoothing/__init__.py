@@ -1,0 +1,1 @@
+"""GS-R, GS-S and GS: counts smoothed in groups of columns."""

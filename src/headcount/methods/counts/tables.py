@@ -1,0 +1,157 @@
+"""From bounded counts to released tables: noise, consistency, intervals. Shared by all count methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headcount.accounting.budget import Grant
+from headcount.accounting.guarantee import Guarantee
+from headcount.accounting.noise_distributions import Law, NoiseKind
+from headcount.bounds import BoundedCounts, Sample, sensitivity
+from headcount.events.log import EventLog
+from headcount.methods.counts import EDGES, ITEMS
+from headcount.methods.method import ONE_ID, PUBLIC_CATALOGUE, Method, What, paid, tables_of, what_counted
+from headcount.noise import NoiseSource, add
+from headcount.noise.stages import Stage
+from headcount.releases.intervals import Term, consistent_half_widths, half_width
+from headcount.releases.reconcile import Weights, reconcile
+from headcount.releases.release import Interval, Release
+
+Counts = NDArray[np.float64]
+
+LEVEL = 0.95
+NOUNS = {each.name: each.noun for each in (ITEMS, EDGES)}
+
+
+def assumptions(declared: str) -> tuple[str, ...]:
+    """Return what a count method takes for granted; ``declared`` names what the caller chose.
+
+    >>> assumptions("the limit of 10 was")[1]
+    'the limit of 10 was chosen without looking at the log'
+    """
+    return (PUBLIC_CATALOGUE, f"{declared} chosen without looking at the log", ONE_ID)
+
+
+def at_most(limit: int, log: EventLog) -> str:
+    """Say what one person may add: every display of a bounded count shows it."""
+    unit = "record"
+    if log.counting == "users":
+        unit = "different item" if log.context is None else "different pair of item and context"
+    unit = unit if limit == 1 else unit.replace("pair", "pairs") if "pair" in unit else f"{unit}s"
+    return f"at most {limit:,} {unit} per person"
+
+
+def table_stages(what: What | None, log: EventLog, limit: int, kind: NoiseKind, share: str) -> list[Stage]:
+    """Return a stage for each table of kept records, with an equal share; with Gaussian noise they share ρ."""
+    moved = sensitivity(Sample(limit), log.counting)
+    return [
+        Stage(table, Decimal(share), gaussian=kind == "gaussian", moves=moved, tells=(table,))
+        for table in tables_of(what, log)
+    ]
+
+
+def were_kept(limit: int, log: EventLog) -> str:
+    """Begin the sentence that says what was kept.
+
+    >>> were_kept(1, EventLog.of([], items=["tea"]))
+    'At most 1 record per person was kept'
+    """
+    return f"A{at_most(limit, log)[1:]} {'was' if limit == 1 else 'were'} kept"
+
+
+def kept_up_to(limit: int, log: EventLog) -> str:
+    """Say what was kept under a declared maximum."""
+    return f"{were_kept(limit, log)}: everything of people within that maximum, a random choice of the others'."
+
+
+@dataclass(frozen=True)
+class Noised:
+    """Released tables, the laws of their noise, and sentences that say how they were made."""
+
+    tables: Mapping[str, pa.Table]
+    laws: Mapping[str, Law]
+    steps: tuple[str, ...]
+    chosen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def release_of(
+    method: Method,
+    log: EventLog,
+    guarantee: Guarantee,
+    noised: Noised,
+    *,
+    bounded: str,
+    noise: NoiseSource,
+    steps: Sequence[str],
+    covers: str = "bounded",
+    average: bool = False,
+) -> Release:
+    """Put a count release together."""
+    return Release(
+        method=method.name,
+        guarantee=guarantee,
+        noise=noised.laws,
+        tables=noised.tables,
+        contexts=log.context.labels if log.context and "edges" in noised.tables else None,
+        context_name=log.context.name if log.context and "edges" in noised.tables else None,
+        interval=Interval(level=LEVEL, covers=covers, average=average),
+        counts=log.counting,
+        bounded=bounded,
+        chosen=noised.chosen,
+        steps=(*what_counted(log), *steps, *noised.steps),
+        catalogue=log.catalogue.digest,
+        simulated=not noise.is_private,
+    )
+
+
+def noised_tables(log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource) -> Noised:
+    """Spend each table's grant on its noise, reconcile items with edges, and attach intervals."""
+    noisy = {name: add(getattr(counts, name), grants[name], noise) for name in NOUNS if name in grants}
+    values = {name: each.values.astype(np.float64) for name, each in noisy.items()}
+    laws = {name: each.law for name, each in noisy.items()}
+    widths = {name: half_width([Term(1.0, law)], LEVEL) for name, law in laws.items()}
+    steps = [_noise_step(name, laws[name], grants[name]) for name in noisy]
+    if len(noisy) == 2 and log.counting == "records":
+        weights = Weights.of(
+            items_variance=laws["items"].variance, edges_variance=laws["edges"].variance, contexts=log.width
+        )
+        values["items"], values["edges"] = reconcile(values["items"], values["edges"], weights)
+        widths["items"], widths["edges"] = consistent_half_widths(laws["items"], laws["edges"], weights, LEVEL)
+        steps.append(
+            "Both noisy tables were reconciled by weighted least squares, so that the edges of an item sum to "
+            "its count; this uses released numbers alone and costs nothing."
+        )
+    tables = {name: table_of(log, name, values[name], widths[name]) for name in values}
+    return Noised(tables, laws, tuple(steps))
+
+
+def table_of(log: EventLog, name: str, counts: Counts, width: float | Counts) -> pa.Table:
+    """Make one table of counts, from low to high that ``width`` around each; zeros and all."""
+    return interval_table(log, name, counts, counts - width, counts + width)
+
+
+def interval_table(log: EventLog, name: str, counts: Counts, low: Counts, high: Counts) -> pa.Table:
+    """Make one table of counts with intervals, the whole catalogue in its order; the unknown context is null."""
+    columns = {"count": counts.ravel(), "low": low.ravel(), "high": high.ravel()}
+    if name == "items":
+        return pa.table({"item": log.catalogue.column, "label": log.catalogue.label_column, **columns})
+    labels: Sequence[str | None] = [*(log.context.labels if log.context else ()), None]
+    rows = len(log.catalogue.ids)
+    places = np.repeat(np.arange(rows), len(labels))
+    contexts = pa.DictionaryArray.from_arrays(
+        pa.array(np.tile(np.arange(len(labels), dtype=np.int32), rows)), pa.array(labels, pa.string())
+    )
+    return pa.table(
+        {"item": log.catalogue.column.take(pa.array(places)), "context": contexts.cast(pa.string()), **columns}
+    )
+
+
+def _noise_step(name: str, law: Law, grant: Grant) -> str:
+    return f"Every {NOUNS[name]}, zeros included, got {law.in_words()}, paid with {paid(grant)}."

@@ -1,0 +1,146 @@
+"""What every method is: a frozen description that can say its promise without data, and then keep it.
+
+A method is a dataclass whose fields are its parameters. It receives one grant and must spend exactly that, as its
+stages say; they share it by weights that are public: the paper's, or the caller's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Protocol
+
+from headcount.accounting.budget import Grant, Price, Priced, price_of
+from headcount.accounting.guarantee import Guarantee, Standing, in_short
+from headcount.accounting.noise_distributions import Law
+from headcount.bounds import Bound, CountTable
+from headcount.engines.engine import Engine, Particular
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.noise import NoiseSource
+from headcount.noise.stages import Stage, Stages, laws_of
+from headcount.releases.formatting import per_cent
+from headcount.releases.release import Release
+
+What = Literal["items", "edges", "both"]
+
+PUBLIC_CATALOGUE = "the catalogue of items and the contexts are public, fixed without looking at the log"
+PUBLIC_LISTS = "the lists of resources and tags are public, fixed without looking at the log"
+ONE_ID = "every person has one user id"
+
+
+Bounds = tuple[type[Bound[Any]], ...]
+
+CAME_LATER: Mapping[str, bool] = {"came later": True}
+"""Says of a parameter that it is no part of a request that leaves it out, as none of those before it came did."""
+
+
+class Method(Protocol):
+    """The protocol that every family implements."""
+
+    name: ClassVar[str]
+    standing: ClassVar[Standing]
+    reason: ClassVar[str | None]
+    bounds: ClassVar[Bounds]
+    """What kinds of bounds it asks an engine to measure; methods that read raw records name none."""
+
+    def guarantee(self, priced: Priced) -> Guarantee:
+        """Say what is promised, without looking at data."""
+
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+        """Spend the grant on a release of the log."""
+
+    def stages(self, log: EventLog, price: Price) -> Stages:
+        """Say what will be done one after the other at a price, as far as it is known without data."""
+
+    def laws(self, log: EventLog, priced: Priced) -> Mapping[str, Law]:
+        """Say which noise each table will get, as far as it is known without data; refuse what cannot be done."""
+
+
+class Staged:
+    """What methods build on: stages, one unless they say otherwise, and the noise that follows from them."""
+
+    def check(self, log: EventLog) -> None:
+        """Refuse a log that the method cannot use."""
+
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """Return one stage, of which nothing is known without data."""
+        return (Stage("release"),)
+
+    def laws(self, log: EventLog, priced: Priced) -> Mapping[str, Law]:
+        """Return the noise that the stages announce; refuse what cannot be done."""
+        self.check(log)
+        price = price_of(priced)
+        return laws_of(self.stages(log, price), price)
+
+    def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:  # noqa: ARG002
+        """Say in sentences what else is known without data."""
+        return ()
+
+
+def check_engine(name: str, bounds: Bounds, engine: Engine, log: EventLog) -> None:
+    """Refuse an engine that cannot measure what is asked of a log, before anything is reserved or read."""
+    for kind in bounds:
+        if not engine.can(kind):
+            raise UsageError(
+                f"{type(engine).__name__} cannot measure {kind.__name__}, which {name} needs",
+                remedy="use --engine local",
+            )
+    if isinstance(engine, Particular):
+        engine.check(log)
+
+
+def tables_of(what: What | None, log: EventLog) -> tuple[CountTable, ...]:
+    """Return which tables are released: by default both if there is a context, else items."""
+    if what is None:
+        what = "items" if log.context is None else "both"
+    if what != "items" and log.context is None:
+        raise UsageError(f"{what} needs a context", remedy="name one with --context, or release items")
+    return ("items", "edges") if what == "both" else (what,)
+
+
+def paid(priced: Priced) -> str:
+    """Say what a price amounts to.
+
+    >>> from decimal import Decimal
+    >>> paid(Price.of("0.50")), paid(Grant("1", "1e-6"))
+    ('ε = 0.5', 'ε = 1 and δ = 1e-6')
+    >>> paid(Price.of("1", "1e-6").split_rho({"items": Decimal("0.25"), "pairs": Decimal("0.75")})["pairs"])
+    '75 % of the ρ that ε = 1 and δ = 1e-6 allow for'
+    """
+    price = price_of(priced)
+    whole = f"ε = {price.epsilon.normalize():f}" + (f" and δ = {in_short(price.delta)}" if price.delta else "")
+    share = price.share_of_rho
+    return whole if share is None else f"{per_cent(share)} of the ρ that {whole} allow for"
+
+
+def what_counted(log: EventLog) -> list[str]:
+    """Say which records counted at all, as far as the caller narrowed them down."""
+    said = [f"Only records with {condition} were counted." for condition in log.conditions]
+    if log.roles.times is not None:
+        said.append(f"Each row stood for as many records as its column {log.roles.times!r} says.")
+    if log.context_of == "user" and log.context is not None:
+        said.append(
+            f"Each person counted only in the {log.context.name} they have most often; their other records were "
+            "left out."
+        )
+    return said
+
+
+EVERYTHING = "everything each person did"
+
+
+def extent(log: EventLog) -> str:
+    """Say how much of each person counted: all, but where they are in one context alone."""
+    if log.context_of == "user" and log.context is not None:
+        return f"what each person did in the {log.context.name} they have most often"
+    return EVERYTHING
+
+
+def section(method: type[Method], title: str) -> str:
+    """Return a section of the docstring of the file a method lives in, as one paragraph."""
+    module = inspect.getmodule(method)
+    text = inspect.cleandoc((module.__doc__ if module else None) or "")
+    found = re.search(rf"^{re.escape(title)}\n((?:    .*\n?|\n)+)", text, re.MULTILINE)
+    return " ".join(found[1].split()) if found else ""

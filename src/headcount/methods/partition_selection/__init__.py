@@ -1,0 +1,1 @@
+"""Private selection of items, contexts and tags that have no public list."""

@@ -1,0 +1,100 @@
+"""What a release tells of what was selected before its method ran, and the release of a log where nothing was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from headcount.accounting.budget import Grant
+from headcount.accounting.guarantee import in_short
+from headcount.events.log import EventLog
+from headcount.events.selection_targets import SELECTABLE, Selectable
+from headcount.methods.method import Method
+from headcount.methods.partition_selection.plan import FEW
+from headcount.noise import NoiseSource
+from headcount.releases.formatting import some
+from headcount.releases.release import Release
+
+_KINDS: Mapping[str, pa.DataType] = {
+    **dict.fromkeys(("label", "context", "tag", "resource", "of", "total"), pa.string()),
+    "rank": pa.int64(),
+    "stands_out": pa.bool_(),
+}
+"""What the columns of empty tables hold; all others numbers."""
+
+
+def told(release: Release, selected: Mapping[str, Mapping[str, Any]]) -> Release:
+    """Tell in a release what was selected, and how."""
+    kinds = [each for each in SELECTABLE if each.stage in selected]
+    steps = [_story(each, selected[each.stage]) for each in kinds]
+    chosen = {each.stage: dict(selected[each.stage]) for each in kinds}
+    return replace(release, steps=(*steps, *release.steps), chosen={**chosen, **release.chosen})
+
+
+def _story(of: Selectable, selected: Mapping[str, Any]) -> str:
+    number = some(selected[of.plural], of.noun) if selected[of.plural] else f"no {of.noun}"
+    epsilon, delta = Decimal(selected["epsilon"]).normalize(), in_short(Decimal(selected["delta"]))
+    return f"{of.lacking} {_how(of, selected)}: {number}. This was paid with ε = {epsilon:f} and δ = {delta}."
+
+
+def _how(of: Selectable, selected: Mapping[str, Any]) -> str:
+    people = f"{selected['threshold']:,} people"
+    if "limit" in selected:
+        of_each = f"1 {of.noun}" if selected["limit"] == 1 else f"{selected['limit']:,} different {of.plural}"
+        return (
+            f"To select {of.plural}, at most {of_each} of each person counted, drawn at random; those that "
+            f"{people} or more have, noise included, were selected"
+        )
+    if selected["law"] == FEW:
+        return (
+            f"Most people have few different {of.plural}, as a noisy number tells. So each named one, and those "
+            f"that {people} or more named, noise included, were selected"
+        )
+    return (
+        f"Many people have several different {of.plural}, as a noisy number tells. So each spread weight over "
+        "theirs, with squares that sum to 1 at most, in rounds that told where it was of use; those with a weight "
+        f"of about {selected['weight']:,} or more, noise included, were selected"
+    )
+
+
+def advice(of: Selectable, selected: Mapping[str, Any]) -> str:
+    """Say what helps if nothing was selected, from public numbers alone."""
+    return (
+        "Nothing but selection was spent. More ε for it helps most (--epsilon, or --shares "
+        f"{of.stage}=0.5; it had {Decimal(selected['epsilon']).normalize():f}), then a larger --delta. Where "
+        f"the {of.plural} can be listed without looking at the log, {of.listed} needs neither."
+    )
+
+
+def empty_release(
+    method: Method,
+    log: EventLog,
+    grant: Grant,
+    noise: NoiseSource,
+    tables: Mapping[str, Sequence[str]],
+    why: str,
+) -> Release:
+    """Return the release of a log of which nothing was selected: empty tables; the grant is left."""
+    guarantee = method.guarantee(grant)
+    grant.leave()
+    kinds = {**_KINDS, **({"item": log.catalogue.column.type} if log.has_catalogue else {})}
+    context = log.context if any("context" in columns for columns in tables.values()) else None
+    return Release(
+        method=method.name,
+        guarantee=guarantee,
+        noise={},
+        tables={
+            name: pa.schema([(column, kinds.get(column, pa.float64())) for column in columns]).empty_table()
+            for name, columns in tables.items()
+        },
+        contexts=None if context is None else context.labels,
+        context_name=None if context is None else context.name,
+        counts=log.counting,
+        steps=("So there was nothing to count, and the tables are empty.", why),
+        catalogue=log.catalogue.digest if log.has_catalogue else "",
+        simulated=not noise.is_private,
+    )

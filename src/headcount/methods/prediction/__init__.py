@@ -1,0 +1,1 @@
+"""Errors of a method that are known before a release, from public figures."""

@@ -1,0 +1,192 @@
+"""The automatic choice: what is asked decides what is measured, and what was measured decides how it is answered.
+
+Nothing is tried on the data to choose. The queries are public, and so is the variance that their answers would
+have if all cells got noise (*histogram*), or what columns tell alone, in pairs and so on (*residuals*): the
+smaller one is taken. With δ there is Gaussian noise to choose from as well; where Laplace noise is better, as it
+is for few numbers, δ pays for no more than the total. Then a small share releases how many records there are. If
+the counts that queries add up stand clear of their noise on average, unbiased answers get all that is left, and
+what is given lies between these and a fitted table, within their exact intervals. If not, a table is fitted to
+what is measured, as :mod:`headcount.methods.queries.residuals` does with ``consistent``, and its error is
+released.
+
+Why it is private
+    The total moves by at most Δ, and noise pays for it with a share of its own. What is measured, and whether a
+    table is fitted to it, hangs on that noisy number and on public ones. Cells and contrasts are paid for as in
+    :mod:`headcount.methods.queries.histogram` and :mod:`headcount.methods.queries.residuals`, the error that 97 %
+    of answers do not exceed as in :mod:`headcount.methods.queries.accuracy`. All shares add up to the grant, by
+    composition.
+
+Departures from the paper
+    None of the papers chooses; the rules are ours.
+
+Reference
+    M. Hay, A. Machanavajjhala, G. Miklau, Y. Chen, D. Zhang. Principled Evaluation of Differentially Private
+    Algorithms using DPBench. SIGMOD 2016, for which public numbers decide what is best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from math import prod
+from typing import Any, ClassVar
+
+from headcount.accounting.budget import Grant, Price, Priced, price_of
+from headcount.engines.engine import Engine
+from headcount.engines.local.engine import LocalEngine
+from headcount.events.log import EventLog
+from headcount.methods.queries.accuracy import ERROR, TOTAL, released_total
+from headcount.methods.queries.histogram import Histogram
+from headcount.methods.queries.inference.unbiased_estimates import Plan, contrasts_for, estimated
+from headcount.methods.queries.query_method import Answering, Asked
+from headcount.methods.queries.residuals import CONTRASTS, Residuals, fitted_release, unbiased_release, worthwhile
+from headcount.noise import NoiseSource
+from headcount.noise.stages import Stage, Stages, share_out
+from headcount.releases.formatting import per_cent
+from headcount.releases.release import Release
+
+SHARE = Decimal("0.04")
+"""What the choice costs."""
+
+FITTING = {CONTRASTS: Decimal("0.97"), ERROR: Decimal("0.03")}
+"""How a fit shares the rest."""
+
+_CLEAR, _CLEAR_CELLS = 32.0, 16.0  # deviations of noise that average counts have where no fit is needed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Automatic(Answering):
+    """Answer queries by what is predicted to be best.
+
+    >>> import pyarrow as pa
+    >>> from headcount.events.grid import Grid
+    >>> from headcount.events.user_table import read_people
+    >>> from headcount.noise import SeededNoise
+    >>> log = read_people(pa.table({"id": range(900), "age": [n % 90 for n in range(900)]}), user="id")
+    >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
+    >>> asked = Asked(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age < 18",))
+    >>> Automatic(asked=asked).release(log, Grant("1"), SeededNoise(1)).chosen["choice"]["method"]
+    'histogram'
+    """
+
+    name: ClassVar[str] = "auto"
+    takes_delta: ClassVar[bool] = True
+
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """The total, and the rest, which a fit divides; whatever is chosen must be possible."""
+        return self._way(price).stages
+
+    def _way(self, price: Price) -> Way:
+        """Return the better way of spending a price; without δ there is one alone."""
+        return min(
+            (way_of(self.asked, price, bell) for bell in {False, bool(price.delta)}), key=lambda way: way.variance
+        )
+
+    def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:  # noqa: ARG002
+        """Say how noisy unbiased answers would be."""
+        way = self._way(price_of(priced))
+        return (
+            f"Unbiased answers would have a standard deviation of about {way.variance**0.5:,.1f}; if counts do "
+            "not stand clear of that, a table is fitted, and the error of its answers is released.",
+        )
+
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+        """Release the total, choose, and do the rest."""
+        self.check(log)
+        asked, guarantee, engine = self.asked, self.guarantee(grant), engine or LocalEngine()
+        way = self._way(grant.price)
+        stages, plan, grants = way.stages, way.plan, share_out(way.stages, grant)
+        cells = asked.count(log, engine, noise.key())
+        total = released_total(cells, grants[TOTAL], noise)
+        method = Histogram.name if plan.contrasts is None else Residuals.name
+        fits = not stands_clear(plan, total.people, grants["rest"].price)
+        if fits:
+            parts = share_out(stages[1].parts, grants["rest"])
+            better = plan if in_whole(plan) else worthwhile(plan, total.people, parts[CONTRASTS].price)
+            release = fitted_release(log, guarantee, cells, better, total, parts, noise)
+        else:
+            release = unbiased_release(log, guarantee, estimated(cells, plan, grants["rest"], noise), noise, total)
+        choice: dict[str, Any] = {"method": method, "fits": fits, "total": total.people}
+        story = (
+            f"To choose how to answer, the number of records was released with {total.law.in_words()}, paid with "
+            f"{per_cent(SHARE)} of the budget. The queries are such that {_FOR[method]}; "
+            f"{'a fit was tried, for' if fits else 'the noise tells how sure answers are:'} {_COUNTS[fits]}."
+        )
+        return replace(
+            release,
+            method=self.name,
+            guarantee=guarantee,
+            noise={**release.noise, "choice": total.law},
+            chosen={**release.chosen, "choice": choice},
+            steps=(story, *release.steps),
+            simulated=not noise.is_private,
+        )
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of spending a price: its stages, what is measured, and the mean variance of unbiased answers."""
+
+    stages: Stages
+    plan: Plan
+    variance: float
+
+
+def way_of(asked: Asked, price: Price, bell: bool) -> Way:
+    """Return the best that can be done with Gaussian noise, or without: then δ goes to the total alone."""
+    parts = tuple(Stage(name, share, gaussian=bell, moves=asked.moved) for name, share in FITTING.items())
+    choice = Stage(TOTAL, SHARE, gaussian=bool(price.delta), moves=asked.moved, tells=("choice",))
+    stages = choice, Stage("rest", 1 - SHARE, gaussian=bell, moves=asked.moved, parts=parts)
+    own = share_out(parts, share_out(stages, price)["rest"])[CONTRASTS]
+    plan = best_plan(asked, own)
+    return Way(stages, plan, plan.mean_variance(plan.law(own).variance))
+
+
+_FOR = {
+    Histogram.name: "noise on all cells is best",
+    Residuals.name: "noise on what columns tell alone, in pairs and so on is best",
+}
+_COUNTS = {True: "their counts do not stand clear of noise", False: "their counts stand clear of noise"}
+
+
+def best_plan(asked: Asked, price: Price) -> Plan:
+    """Return what to measure at a price, cells or contrasts, so that answers have the smaller variance on average.
+
+    >>> from headcount.events.grid import Grid
+    >>> grid = Grid.of({name: {"from": 0, "to": 4, "bins": 4} for name in "abcd"})
+    >>> def takes_cells(query):
+    ...     return best_plan(Asked(grid=grid, statements=(query,)), Price.of("1")).contrasts is None
+    >>> [takes_cells(f"SELECT COUNT(*) FROM t GROUP BY {columns}") for columns in ("a, b, c, d", "a")]
+    [True, False]
+    """
+    cells, contrasts = Plan(asked, None), contrasts_for(asked, price)
+    if contrasts is None:
+        return cells
+    return min((cells, contrasts), key=lambda plan: plan.mean_variance(plan.law(price).variance))
+
+
+def in_whole(plan: Plan) -> bool:
+    """Say whether cells are measured for queries that look at all columns together: then fewer tell too little.
+
+    >>> from headcount.events.grid import Grid
+    >>> grid = Grid.of({name: {"values": [0, 1]} for name in "ab"})
+    >>> asked = [Asked(grid=grid, statements=(f"SELECT COUNT(*) FROM t GROUP BY {by}",)) for by in ("a, b", "a")]
+    >>> [in_whole(Plan(each, None)) for each in asked]
+    [True, False]
+    """
+    asked = plan.asked
+    if plan.contrasts is not None or asked.energies is None:
+        return plan.contrasts is None
+    return max(map(len, asked.energies.places), default=0) == len(asked.grid.bins)
+
+
+def stands_clear(plan: Plan, total: float, price: Price) -> bool:
+    """Say whether the counts of all tables that queries look at are well above their noise, on average."""
+    if plan.asked.energies is None:
+        return False
+    each, shape = plan.law(price).variance, plan.asked.grid.shape
+    enough = _CLEAR_CELLS if plan.contrasts is None else _CLEAR
+    return all(
+        total / prod(shape[place] for place in columns) >= enough * plan.noise(columns, each) ** 0.5
+        for columns in plan.asked.energies.places
+    )

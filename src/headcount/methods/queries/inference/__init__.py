@@ -1,0 +1,1 @@
+"""Inference from noisy tables: fits, models and the allocation of noise."""

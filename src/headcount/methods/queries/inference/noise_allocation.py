@@ -1,0 +1,131 @@
+"""How much each component is to weigh, so that the answers asked for have the least variance in all.
+
+The answers' variances add up to the sum, over components, of energy over precision. Weights g of blocks (see
+:mod:`headcount.bounds.grid.contrasts`) make the precision, and they cost privacy: the sum of their squares in L2,
+their sum in L1.
+
+In L2 no block tells of another component than its own, and the best weights are known in closed form: the
+precision of a component is in proportion to the root of its energy over its cost (Xiao et al., theorem 5). In L1
+a block over long columns tells of all that lies in it, and the best weights are looked for, step by step, from
+two starts. All numbers here are public: the queries, the shape of the grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from headcount._internal.arrays import Floats
+from headcount.bounds import Norm, Subset, contrasts_moved
+
+_FINE = 64  # the smallest weight that is rounded to a whole number: by less than one in a hundred
+_FEW = 600  # components that are looked at against each other
+_STEPS = 300
+_NOTHING = 1e-3  # weights so much smaller than the largest are left out, where others tell the same
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """Weights of blocks, and the precision of each component: what noise of variance 1 would leave of it."""
+
+    shape: tuple[int, ...]
+    norm: Norm
+    weights: Mapping[Subset, int]
+    precision: Mapping[Subset, float]
+
+    def variance(self, energy: Mapping[Subset, float]) -> float:
+        """Return the sum of all answers' variances, for noise that pays for one record at ε = 1, or ρ = 1/2."""
+        moved = contrasts_moved(1, self.shape, self.weights, self.norm)
+        spread = 2 * moved.l1**2 if self.norm == "l1" else moved.l2_squared
+        return spread * sum(each / self.precision[some] for some, each in energy.items())
+
+
+def weighed(energy: Mapping[Subset, float], shape: tuple[int, ...], norm: Norm) -> Weighed:
+    """Return whole weights that are best for energies in components, or nearly so.
+
+    >>> weighed({(): 4.0, (0,): 1.0, (1,): 1.0}, (2, 3), "l2").weights
+    {(): 186, (0,): 132, (1,): 64}
+    """
+    return _best(tuple(energy.items()), shape, norm)
+
+
+@lru_cache(maxsize=64)
+def _best(energy: tuple[tuple[Subset, float], ...], shape: tuple[int, ...], norm: Norm) -> Weighed:
+    """Return what :func:`weighed` does: every stage of a release asks for the same, and so does the next one."""
+    some = [each for each, _ in energy]
+    asked = np.array([own for _, own in energy])
+    if norm == "l2" or len(some) > _FEW or all(shape[place] == 2 for each in some for place in each):
+        own = np.array([_told(shape, each, each, norm) for each in some])
+        cost = np.array([float(_cost(shape, each, norm)) for each in some])
+        best = (asked / (own * cost)) ** (1 / 4) if norm == "l2" else np.cbrt(asked / (own * cost))
+    else:
+        best = _searched(some, asked, shape)
+    kept = best > (_NOTHING * best.max() if norm == "l1" else 0.0)
+    whole = np.rint(best * (_FINE / best[kept].min())).astype(np.int64)
+    weights = {each: int(weight) for each, weight, there in zip(some, whole, kept, strict=True) if there}
+    return Weighed(shape, norm, weights, precision(weights, some, shape, norm))
+
+
+def precision(
+    weights: Mapping[Subset, int], components: Sequence[Subset], shape: tuple[int, ...], norm: Norm
+) -> dict[Subset, float]:
+    """Return how precise each component is told by all blocks together, for noise of variance 1."""
+    if norm == "l2":
+        return {each: weights[each] ** 2 * _told(shape, each, each, norm) for each in components}
+    found = dict.fromkeys(components, 0.0)
+    for block, weight in weights.items():
+        for each in _inside(block, shape):
+            if each in found:
+                found[each] += weight**2 * _told(shape, block, each, norm)
+    return found
+
+
+def _searched(some: Sequence[Subset], asked: Floats, shape: tuple[int, ...]) -> Floats:
+    """Look for the weights that make the least variance at L1 = 1, from all blocks and from the largest."""
+    tells = np.array([[_told(shape, block, each, "l1") for each in some] for block in some])
+    largest = np.array([not any(set(each) < set(other) for other in some) for each in some])
+    starts = [np.cbrt(asked / np.diag(tells)), np.where(largest, 1.0, 1e-4)]
+    best, least = starts[0], np.inf
+    for start in starts:
+        g = start / start.sum()
+        for _ in range(_STEPS):
+            told = g**2 @ tells
+            gain = g * (tells @ (asked / told**2))
+            g = g * np.sqrt(gain / (g @ gain))
+            g /= g.sum()
+        g = np.where(g > _NOTHING * g.max(), g, 0.0)
+        told = g**2 @ tells
+        if (told > 0).all() and (variance := float((asked / told).sum()) * g.sum() ** 2) < least:
+            best, least = g, variance
+    return best
+
+
+def _inside(block: Subset, shape: tuple[int, ...]) -> list[Subset]:
+    """Return the components that a block coded for L1 tells of: without any of its long columns."""
+    found: list[Subset] = [()]
+    for place in block:
+        found = [(*each, place) for each in found] + (found if shape[place] != 2 else [])
+    return found
+
+
+def _told(shape: tuple[int, ...], block: Subset, component: Subset, norm: Norm) -> float:
+    """Return how precisely a block of weight 1 tells of a component: what its code multiplies squares by."""
+    told = 1.0
+    for place, size in enumerate(shape):
+        if place not in block:
+            told *= 0 if place in component else size
+        elif size == 2:
+            told *= 2 if place in component else 0
+        elif norm == "l2":
+            told *= size**2 if place in component else 0
+    return told
+
+
+def _cost(shape: tuple[int, ...], block: Subset, norm: Norm) -> int:
+    if norm == "l1":
+        return 1
+    return prod(1 if shape[place] == 2 else shape[place] * (shape[place] - 1) for place in block)

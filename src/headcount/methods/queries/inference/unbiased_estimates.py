@@ -1,0 +1,178 @@
+"""Cells of a grid, estimated without bias from what was measured of them: from themselves, or from contrasts.
+
+Contrasts (:mod:`headcount.bounds.grid.contrasts`) are linear in the cells, and all components of a grid
+(:mod:`headcount.methods.queries.components`) are told apart by them. So least squares needs no solver: what was
+measured is spread back over the cells, turned into coordinates of components, and each coordinate is divided by
+how precisely it was told. What no query asks for stays unknown, and is taken as 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+import numpy as np
+
+from headcount._internal.arrays import Floats
+from headcount.accounting.budget import Grant, Price
+from headcount.accounting.noise_distributions import DiscreteGaussian, Law
+from headcount.bounds import Bounded, Sensitivity, Subset, contrasts, contrasts_moved, cut, decoded
+from headcount.errors import UsageError
+from headcount.methods.queries.components import by_component, subsets, transformed, variances
+from headcount.methods.queries.inference.maximum_likelihood import Orders, affordable
+from headcount.methods.queries.inference.noise_allocation import Weighed, weighed
+from headcount.methods.queries.query_method import Asked
+from headcount.noise import NoiseSource, add, law_of, norm_of
+from headcount.releases.intervals import Term, half_width
+
+MOST_DRAWS = 20_000_000
+"""How many numbers may be measured."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be measured of a grid: weighed contrasts, or its cells where there are none."""
+
+    asked: Asked
+    contrasts: Weighed | None
+
+    @property
+    def moved(self) -> Sensitivity:
+        """How far one person or group moves it."""
+        if self.contrasts is None:
+            return self.asked.moved
+        reach, shape = self.asked.bound.reach, self.asked.grid.shape
+        return contrasts_moved(reach, shape, self.contrasts.weights, self.contrasts.norm)
+
+    def law(self, price: Price) -> Law:
+        """Return its noise at a price; refuse what cannot be drawn."""
+        return law_of(self.moved, price)
+
+    def noise(self, columns: Subset, each: float) -> float:
+        """Return the variance of every count of a table over some columns, if numbers measured have this one."""
+        shape = self.asked.grid.shape
+        size = prod(shape[place] for place in columns)
+        others = prod(shape) / size
+        if self.contrasts is None:
+            return each * others
+        told = self.contrasts.precision  # what no query asks for is not measured, and has no noise
+        whole = (some for some in subsets(columns) if some in told)
+        parts = (prod(shape[place] - 1 for place in some) / told[some] for some in whole)
+        return each * sum(parts) * others / size
+
+    def variances(self, each: float) -> Floats:
+        """Return the variance of every answer."""
+        if self.contrasts is None or self.asked.energies is None:
+            return np.asarray(each * self.asked.queries.sizes, dtype=np.float64)
+        told = {some: each / precision for some, precision in self.contrasts.precision.items()}
+        return variances(self.asked.queries, self.asked.energies, told)
+
+    def mean_variance(self, each: float) -> float:
+        """Return the mean variance of all answers; of very many queries, as far as some of them tell."""
+        if self.contrasts is None or self.asked.energies is None:
+            return each * float(self.asked.queries.sizes.mean())
+        energy, told = self.asked.energies.components, self.contrasts.precision
+        return each * sum(energy[some] / told[some] for some in told) / self.asked.queries.size
+
+    @property
+    def orders(self) -> Orders:
+        """The tables that a fit can be made to, told whole; none if they are too many.
+
+        Where cells were measured, these are all columns, all pairs, if these are not too many, and the cells.
+        """
+        shape = self.asked.grid.shape
+        if self.contrasts is not None:
+            told = self.contrasts.precision
+            whole = [some for some in told if some and all(each in told for each in subsets(some))]
+            found = [[some for some in whole if len(some) == order] for order in range(1, len(shape) + 1)]
+            orders = [tables for tables in found if tables]
+            return orders if affordable(orders, prod(shape)) else []
+        long = [place for place, size in enumerate(shape) if size > 1] or [0]
+        last = [[tuple(long)]]
+        for most in (2, 1):
+            below = [list(combinations(long, order)) for order in range(1, min(most + 1, len(long)))]
+            if affordable([*below, *last], prod(shape)):
+                return [*below, *last]
+        return last
+
+
+def contrasts_for(asked: Asked, price: Price, discount: Mapping[Subset, float] | None = None) -> Plan | None:
+    """Return the contrasts that are best for what is asked; None if these are too many, or cannot be drawn.
+
+    ``discount`` lowers what components weigh, as if queries asked less of them.
+    """
+    if asked.energies is None:
+        return None
+    shape, norm = asked.grid.shape, norm_of(price)
+    energy = {some: each * (discount or {}).get(some, 1.0) for some, each in asked.energies.components.items()}
+    draws = sum(prod(1 if shape[place] == 2 else shape[place] for place in some) for some in energy)
+    if draws > MOST_DRAWS:
+        return None
+    plan = Plan(asked, weighed(energy, shape, norm))
+    try:
+        plan.law(price)
+    except UsageError:
+        return None
+    return plan
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Unbiased cells, an axis a column; what was measured, and with which noise."""
+
+    cells: Floats
+    plan: Plan
+    law: Law
+
+    @property
+    def answers(self) -> Floats:
+        """The answers that follow from them."""
+        return self.plan.asked.queries.sums(self.cells.ravel())
+
+    @property
+    def variances(self) -> Floats:
+        """The exact variances of these answers."""
+        return self.plan.variances(self.law.variance)
+
+    @property
+    def mean_variance(self) -> float:
+        """The mean of these variances."""
+        return self.plan.mean_variance(self.law.variance)
+
+    def noise(self, columns: Subset) -> float:
+        """Return the variance of every count of a table over some columns."""
+        return self.plan.noise(columns, self.law.variance)
+
+
+def estimated(cells: Bounded, plan: Plan, grant: Grant, noise: NoiseSource) -> Estimate:
+    """Spend a grant on what is planned, and estimate the cells from it."""
+    shape, told = plan.asked.grid.shape, plan.contrasts
+    if told is None:
+        noisy = add(cells, grant, noise)
+        return Estimate(noisy.counts.reshape(shape), plan, noisy.law)
+    noisy = add(contrasts(cells, shape, told.weights, told.norm), grant, noise)
+    return Estimate(least_squares(noisy.counts, told), plan, noisy.law)
+
+
+def least_squares(measured: Floats, told: Weighed) -> Floats:
+    """Return the cells nearest to weighed contrasts, an axis a column."""
+    axes = tuple(range(len(told.shape)))
+    blocks = {some: told.weights[some] * block for some, block in cut(measured, told.shape, told.weights).items()}
+    spread = transformed(decoded(blocks, told.shape, told.norm), axes)
+    share = by_component(told.shape, {some: 1 / precise for some, precise in told.precision.items()})
+    return transformed(spread * share, axes, back=True)
+
+
+def widths(variances: Floats, law: Law, level: float) -> Floats:
+    """Return the half-widths of answers that are weighted sums of many draws, from their variances.
+
+    A sum of discrete Gaussian draws is a normal one but for its steps, the finest of which is at most its
+    deviation over that of a draw in steps. Of Laplace noise, no sum of several draws that we worked out goes
+    further, for the same variance, than a single draw.
+    """
+    draw = max(float(law.variance) ** 0.5, 1e-9)
+    terms = [Term(1.0, law, copies=2 if isinstance(law, DiscreteGaussian) else 1)]
+    reach = half_width(terms, level) / (draw * terms[0].copies ** 0.5) + float(law.step) / (2 * draw)
+    return np.asarray(reach * np.sqrt(variances), dtype=np.float64)

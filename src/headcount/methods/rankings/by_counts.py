@@ -1,0 +1,73 @@
+"""A long ranking by counts: for many places, where peeling them off one by one would be too noisy.
+
+All counts are released at once, as the adaptive method (:mod:`headcount.methods.counts.adaptive`) does it, and
+ranked. Their noise grows with how active people are, but not with the number of places. That of peeling grows
+with the number of places, but not with activity. A released histogram of activity tells which is smaller; with δ,
+which is expected to find more of the top K (:mod:`headcount.methods.prediction.top_k_recall`). Rankings of several
+contexts have a way of their own: :mod:`headcount.methods.rankings.by_context`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from headcount.accounting.budget import Grant, Price
+from headcount.accounting.noise_distributions import Law
+from headcount.adaptive.heavy_user_counts import chosen_limit, counts_from, law_for, noised, people_of
+from headcount.adaptive.scale_up import Norm, in_full
+from headcount.adaptive.undetected_users import KnownPeople
+from headcount.bounds import Noisy, Scale
+from headcount.engines.engine import Engine
+from headcount.events.log import EventLog
+from headcount.methods.prediction.top_k_recall import found_by_counts, found_by_picks
+from headcount.methods.rankings.ranking import Ranked, best
+from headcount.noise import NoiseSource, norm_of
+
+_ALIKE = 0.005
+"""The model does not tell such shares apart. Counts are taken then: they tell how many people there are, too."""
+
+
+@dataclass(frozen=True)
+class ByCounts:
+    """The plan of a ranking by counts: which limit, and how noisy its counts will be, each group by its own."""
+
+    people: KnownPeople
+    limit: int
+    own: float
+    norm: Norm
+
+    @classmethod
+    def of(cls, log: EventLog, histogram: Noisy, price: Price) -> ByCounts:
+        """Plan with a released histogram of activity, for counts at a price."""
+        norm = norm_of(price)
+        people = people_of(log, "items", histogram, norm)
+        limit = chosen_limit(log, {"items": people}, {"items": price})
+        return cls(people, limit, law_for(limit, price, log.counting).variance ** 0.5, norm)
+
+    @property
+    def deviation(self) -> float:
+        """How far noise puts a count off: that of light users, and of heavy ones, scaled up."""
+        return self.own * math.hypot(1, in_full(self.people.estimated.above(self.limit), self.limit, self.norm))
+
+    @property
+    def apart(self) -> float:
+        """How many people apart two items are when noise swaps them one time in six: a deviation of both."""
+        return math.sqrt(2) * self.deviation
+
+    def pays(self, deviation: float) -> bool:
+        """Say whether counts are less noisy than peeling with noise of that deviation."""
+        return self.deviation < deviation
+
+    def find_more(self, log: EventLog, k: int, scale: float) -> bool:
+        """Say whether counts are expected to find as much of the top K, nearly, as picks with noise of a scale."""
+        known = self.people.estimated, len(log.catalogue.ids), k
+        return found_by_counts(*known, self.limit, self.own, self.norm) >= found_by_picks(*known, scale) - _ALIKE
+
+    def rank(
+        self, log: EventLog, k: int, grant: Grant, noise: NoiseSource, engine: Engine, level: float
+    ) -> tuple[Ranked, Law]:
+        """Spend the grant on all counts, and return the best, and the law of the noise."""
+        bound = Scale(self.limit, self.norm, apart=True)
+        noisy = noised(engine.measure(log, bound, noise.key()).items, grant, noise)
+        return best(counts_from(noisy, self.people, bound, level), k), noisy.law

@@ -1,0 +1,65 @@
+"""A direct ranking of the best items, as it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from headcount._internal.parameters import Flag
+from headcount.methods.rankings import FAMILY, RANKING
+from headcount.methods.request import Delta, Spending, Whole, check_delta, shares_flag
+
+if TYPE_CHECKING:
+    from headcount.events.log import EventLog
+    from headcount.methods.method import Method
+
+_COUNTED = ("count", "low", "high")
+
+
+class RankRequest(Spending):
+    """A direct ranking of the best items.
+
+    >>> request = RankRequest(epsilon="0.5", delta="1e-6", k=100)
+    >>> RankRequest.model_validate_json(request.model_dump_json()) == request
+    True
+    """
+
+    command: ClassVar[str] = "rank"
+
+    delta: Annotated[
+        Delta | None,
+        Flag(
+            "How likely the promise may fail, such as 1e-6: long rankings have less noise. Or to select.",
+            "D",
+        ),
+    ] = None
+    k: Annotated[Whole, Flag("How many items.", "K")]
+    per_context: Annotated[bool, Flag("One ranking for each context.")] = False
+    with_counts: Annotated[bool, Flag("Spend half of ε on noisy counts of the chosen items.")] = False
+    shares: Annotated[Mapping[str, Decimal] | None, shares_flag("ranking=0.7,counts=0.3")] = None
+
+    def check_delta(self, *, selecting: bool) -> None:
+        """Any δ is of use; a selection needs one, all of it."""
+        check_delta(self.delta, "laplace" if self.delta is None else "gaussian", selecting=selecting)
+
+    def make(self, *, selecting: bool) -> Method:
+        """Make the method that ranks."""
+        return self._of(self.k, selecting=selecting)
+
+    def build_for(self, items: int) -> Method:
+        """Return the method that ranks at most as many items as were selected."""
+        return self.build(selecting=True) if items >= self.k else self._of(items, selecting=True)
+
+    def _of(self, k: int, *, selecting: bool) -> Method:
+        own = {"k": k, "per_context": self.per_context, "with_counts": self.with_counts}
+        return FAMILY.build(FAMILY.default, {**own, "shares": self.own_shares(selecting=selecting)})
+
+    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
+        """Return the columns of the ranking."""
+        context = ("context",) if self.per_context and log.context is not None else ()
+        return {RANKING.name: (*RANKING.columns, *context, *(_COUNTED if self.with_counts else ()))}
+
+    def cells(self, log: EventLog) -> dict[str, int]:
+        """Return how many places the ranking has, in all contexts."""
+        return {RANKING.name: self.k * (log.width - 1 if self.per_context else 1)}

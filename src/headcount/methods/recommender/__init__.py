@@ -1,0 +1,30 @@
+"""Recommendation from ratings and from what people have in common: private models, and what is read off them."""
+
+from headcount.methods.family import Family, Listed, Table
+
+ITEMS = Table("model/items", "item")
+EDGES = Table("model/edges", "item-by-context count")
+PREDICTIONS = Table("model/predictions", "prediction", columns=("user", "item", "rating"))
+
+VISITS = "visits"
+"""The method for logs without ratings."""
+
+FAMILY = Family(
+    name="neighbours",
+    package=__name__,
+    heading="Recommendation",
+    command=("neighbours", "fit"),
+    short_help="Fit a private model of ratings or visits; recommend, find related items.",
+    reads="ratings",
+    request="request:NeighboursRequest",
+    default="private",
+    delta="proven",
+    tables=(ITEMS, EDGES, PREDICTIONS),
+    report="recommenders:part",
+    page="neighbours.md",
+    methods={
+        "private": Listed("rating_model:PrivateNeighbours"),
+        VISITS: Listed("visit_model:VisitModel"),
+        "co-counts": Listed("co_occurrence:CoCountRelease"),
+    },
+)

@@ -1,0 +1,229 @@
+"""Co-counts: how many people have both of two items, for all pairs of the most common ones, with noise.
+
+First it is released how many people have each item. Then, for all pairs of the items that most have, how many
+people have both. Of somebody with many items every pair counts in part, so that nobody weighs more than a limit.
+"People who had this also had" is read off these numbers: see
+:mod:`headcount.methods.recommender.co_occurrence_estimates`.
+
+With ``sampling`` what a person adds is bounded as Fan and Jin do it: at most ``limit`` items of each person are
+kept, drawn at random (SRA) or those that most people have by the released numbers (HPA), and each two of these
+count fully.
+
+Why it is private
+    A person's items, each counted once, are weighted so that the sum of squares of what they add (with δ), or the
+    sum (without), is at most a public limit; so are their pairs of items, in whole multiples of 2^-16, cut toward
+    zero. Discrete Gaussian noise on both is ρ₁- and ρ₂-zero-concentrated, hence ρ₁ + ρ₂ together, which is what
+    (ε, δ) allows for; discrete Laplace noise costs ε₁ + ε₂. Which items are in pairs hangs on released numbers
+    alone. Of a sample of l items there are l (l - 1) / 2 pairs, each of which moves one number by 1: that is the
+    distance in L1, and in L2 squared (:mod:`headcount.bounds.ratings.sampled_item_pairs`).
+
+Departures from the paper
+    Its edge (i, j) counts how often j comes up among people who have i. Here people count, each once, so that both
+    directions are the same number. The scores of HPA are the numbers of people that are released anyway.
+
+Reference
+    L. Fan, H. Jin. A Practical Framework for Privacy-Preserving Data Analytics. WWW 2015, section 3.1 (edges
+    between items).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from headcount._internal.arrays import Integers
+from headcount.accounting.budget import Grant, Price, Priced
+from headcount.accounting.guarantee import Guarantee, Standing
+from headcount.accounting.noise_distributions import Law
+from headcount.bounds import (
+    FIXED_POINT,
+    UNDRAWN,
+    Bounded,
+    Noisy,
+    Norm,
+    Pairs,
+    Pick,
+    Sample,
+    SampledPairs,
+    Scale,
+    Sensitivity,
+    check_limit,
+    pairs_reach,
+    sensitivity,
+)
+from headcount.engines.engine import Engine
+from headcount.engines.local.engine import LocalEngine
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.methods.method import CAME_LATER, ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, paid, what_counted
+from headcount.methods.recommender.tables import check_visits, item_column
+from headcount.noise import NoiseSource, add, norm_of
+from headcount.noise.stages import Stage, Stages, share_out
+from headcount.releases.release import Interval, Release
+
+ITEMS, PAIRS = "model/items", "model/pairs"
+LEVEL = 0.95
+ITEMS_SHARE = Decimal("0.1")
+"""Of ρ where there is δ, else of ε; pairs get the rest."""
+
+ITEM_LIMIT: Mapping[Norm, int] = {"l2": 10, "l1": 10}
+PAIR_LIMIT: Mapping[Norm, int] = {"l2": 10, "l1": 45}
+MOST_ITEMS = 1 << 13
+KEPT = 10
+"""How many items of a person are kept where they are sampled, unless it is said."""
+
+Sampling = Literal["sra", "hpa"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoCountRelease(Staged):
+    """Release how many people have both of two items, for the ``items`` most common ones.
+
+    ``limit`` is the length of what one person's pairs may add: in squares with δ, where a person with p pairs
+    counts each with weight min(1, limit / √p), else in pairs. With ``sampling`` it is how many items of a person
+    are kept.
+
+    >>> from headcount.noise import SeededNoise
+    >>> visits = [(f"u{n}", item) for n in range(90) for item in ("tea", "rye", "fig") if n < 60 or item != "fig"]
+    >>> log = EventLog.of(visits, items=["fig", "rye", "tea"])
+    >>> made = CoCountRelease().release(log, Grant("90"), SeededNoise(1))
+    >>> made.tables["model/pairs"]["count"].to_numpy().round().tolist()
+    [60.0, 60.0, 90.0]
+    """
+
+    name: ClassVar[str] = "co-counts"
+    standing: ClassVar[Standing] = Standing.PROVEN
+    reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Scale, Pairs, SampledPairs)
+
+    items: int = 500
+    limit: int | None = None
+    sampling: Sampling | None = field(default=None, metadata=CAME_LATER)
+
+    def __post_init__(self) -> None:
+        check_limit(self.items, "items")
+        if not 2 <= self.items <= MOST_ITEMS:
+            raise UsageError(f"items must lie between 2 and {MOST_ITEMS}", given=self.items, remedy="try 500")
+        if self.limit is not None:
+            check_limit(self.limit)
+        if self.sampling not in (None, *get_args(Sampling)):
+            raise UsageError(
+                "sampling must be sra or hpa", given=self.sampling, remedy="try --option sampling=sra"
+            )
+        if self.sampling is not None and self._kept < 2:
+            raise UsageError("of one item there are no pairs", given=self.limit, remedy="try --limit 10")
+
+    def guarantee(self, priced: Priced) -> Guarantee:
+        """Pure ε, or (ε, δ), for adding or removing a user."""
+        declared = "the limits and the number of items in pairs were chosen without looking at the log"
+        return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=(PUBLIC_CATALOGUE, declared, ONE_ID))
+
+    def check(self, log: EventLog) -> None:
+        """Refuse ratings, and what cannot be counted."""
+        check_visits(log, self.name, contexts=False)
+
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """Items, then pairs of them."""
+        norm = norm_of(price)
+        items = Stage(
+            "items",
+            ITEMS_SHARE,
+            gaussian=bool(price.delta),
+            moves=sensitivity(Scale(ITEM_LIMIT[norm]), "users"),
+            unit=FIXED_POINT,
+            tells=(ITEMS,),
+        )
+        moved, unit = Sensitivity.of_l1(self._limit(norm) * FIXED_POINT), FIXED_POINT
+        if self.sampling is not None:
+            moved, unit = pairs_reach(self._kept), 1
+        return items, replace(items, name="pairs", share=1 - ITEMS_SHARE, moves=moved, unit=unit, tells=(PAIRS,))
+
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+        """Release how many people have each item, and both of two."""
+        self.check(log)
+        guarantee, norm, story = self.guarantee(grant), norm_of(grant.price), paid(grant)
+        parts = share_out(self.stages(log, grant.price), grant)
+        log, engine = replace(log, counting="users"), engine or LocalEngine()
+        counted = engine.measure(log, Scale(ITEM_LIMIT[norm], norm), noise.key()).items
+        common = add(counted, parts["items"], noise)
+        places = np.sort(np.argsort(-common.values, kind="stable")[: self.items]).astype(np.int64)
+        pairs = add(self._paired(log, norm, places, common, noise, engine), parts["pairs"], noise)
+        laws = {ITEMS: common.law, PAIRS: pairs.law}
+        return Release(
+            method=self.name,
+            guarantee=guarantee,
+            noise=laws,
+            tables={ITEMS: _item_table(log, common), PAIRS: _pair_table(log, places, pairs)},
+            interval=Interval(level=LEVEL),
+            counts="users",
+            bounded=self._bounded(norm),
+            chosen={"model": {"items": int(places.size)}},
+            steps=(*what_counted(log), *self._story(laws, norm, int(places.size), story)),
+            catalogue=log.catalogue.digest,
+            simulated=not noise.is_private,
+        )
+
+    def _paired(
+        self, log: EventLog, norm: Norm, places: Integers, common: Noisy, noise: NoiseSource, engine: Engine
+    ) -> Bounded:
+        """Count pairs of all items of a person, in part, or of those that are kept."""
+        if self.sampling is None:
+            return engine.measure(log, Pairs(self._limit(norm), norm, places), UNDRAWN)
+        kept = Sample(self._kept) if self.sampling == "sra" else Pick(self._kept, common)
+        return engine.measure(log, SampledPairs(kept, places), noise.key())
+
+    @property
+    def _kept(self) -> int:
+        return KEPT if self.limit is None else self.limit
+
+    def _limit(self, norm: Norm) -> int:
+        return PAIR_LIMIT[norm] if self.limit is None else self.limit
+
+    def _bounded(self, norm: Norm) -> str:
+        if self.sampling is not None:
+            return f"all pairs of at most {self._kept:,} items per person"
+        length = self._limit(norm)
+        return f"pairs whose squares add up to at most {length**2:,} a person" if norm == "l2" else (
+            f"at most {length:,} pairs of items per person"
+        )  # fmt: skip
+
+    def _story(self, laws: Mapping[str, Law], norm: Norm, items: int, price: str) -> list[str]:
+        part = "the sum of squares" if norm == "l2" else "the sum"
+        limit = self._limit(norm)
+        return [
+            "Every person counted once per item, with a weight that keeps what they add to the counts short: "
+            f"{part} is at most {ITEM_LIMIT[norm]}. Every item got {laws[ITEMS].in_words()}.",
+            f"For all pairs of the {items:,} most common items it was counted how many people have both; "
+            f"{self._told(part, limit**2 if norm == 'l2' else limit)}. Every pair got {laws[PAIRS].in_words()}.",
+            f"Both were paid with {price} together.",
+        ]
+
+    def _told(self, part: str, most: int) -> str:
+        """Say what became of somebody with many items."""
+        if self.sampling is None:
+            return f"of a person with many pairs all count in part, so that {part} is at most {most:,}"
+        how = {"sra": "drawn at random", "hpa": "those that most people have by the numbers released before"}
+        return f"of each person at most {self._kept:,} items counted, {how[self.sampling]}"
+
+
+def _item_table(log: EventLog, noisy: Noisy) -> pa.Table:
+    ids, labels = item_column(log)
+    width = noisy.law.half_width(LEVEL)
+    counts = noisy.counts
+    return pa.table({"item": ids, "label": labels, "count": counts, "low": counts - width, "high": counts + width})
+
+
+def _pair_table(log: EventLog, places: np.ndarray[tuple[int], np.dtype[np.int64]], noisy: Noisy) -> pa.Table:
+    """Name each pair by its two items, the earlier in the catalogue first."""
+    ids = item_column(log)[0].take(pa.array(places))
+    first, second = np.triu_indices(places.size, 1)
+    named = [pa.DictionaryArray.from_arrays(pa.array(each.astype(np.int32)), ids) for each in (first, second)]
+    width = noisy.law.half_width(LEVEL)
+    counts = noisy.counts
+    columns = {"count": counts, "low": counts - width, "high": counts + width}
+    return pa.table({"item": named[0], "other": named[1], **columns})

@@ -1,0 +1,145 @@
+"""What released sums of ratings say of items, and what a person's own ratings then say of the others.
+
+Everything is in stars of 1 to 5, whatever the declared range was. The numbers here are public priors: they were
+fixed with other logs in view, never with the one that is released.
+
+A rating is taken to be: what the person gives in general, plus the item's offset, plus the product of the person's
+taste and the item's factors, plus chance. Offsets and factors are released. The general level and the taste are
+worked out from a person's own ratings, on that person's side, and never leave it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.methods.recommender.eigenvectors import directions
+
+Numbers = NDArray[np.float64]
+
+USUAL, SHY = 3.6, 5.0  # the usual rating, and as how many of them it counts
+DISTANCE, HALF = 0.9, 0.5  # what a distance was divided by, and what stands for one rating
+OFFSETS_VARY = 0.25  # variance of true offsets, in stars²
+RATINGS_VARY = 0.81  # variance of one rating around its person's level
+CHANCE = 1.0  # variance of what neither offset nor taste explains, that of the offsets' own error included
+LEAST_SUPPORT = 20.0
+MOST_FACTORS = 10
+
+FEWEST_ITEMS, MOST_ITEMS = 60, 2000
+"""Relations are released among this many items, or not at all: of fewer, they say too little."""
+
+PAYS, REFINES, CLEAR = 0.85, 0.5, 0.4
+"""Noise as a part of what is expected: where relations begin to pay, to be refined, and where they are best."""
+
+_LEADING, _FALLS = 0.24, 0.4
+
+
+def offsets_of(distances: Numbers, halves: Numbers, deviation: float) -> tuple[Numbers, Numbers]:
+    """Return each item's offset, shrunk toward 0 as far as noise and few ratings ask for, and its support.
+
+    Both sums carry noise of the same ``deviation``. The support is the number of ratings, as far as they counted.
+
+    >>> offsets_of(np.array([100.0, 1.0]), np.array([50.0, 0.5]), 2.0)[0].round(2).tolist()
+    [0.87, 0.05]
+    """
+    support = np.maximum(halves / HALF, 0.0)
+    sums = DISTANCE * distances
+    doubt = RATINGS_VARY * support + (DISTANCE * deviation) ** 2
+    return OFFSETS_VARY * sums * support / (OFFSETS_VARY * support**2 + doubt), support
+
+
+def worthwhile_items(people: float, deviation: float, strength: float, catalogue: int, pays: float = PAYS) -> int:
+    """Return among how many items relations should be released; 0 if they would not stand out of the noise.
+
+    The largest eigenvalue of a symmetric table of pure noise among m items is 2 · deviation · √m. That of the
+    relations themselves is expected to be ``strength`` · people · 0.24 · (60 / m)^0.4, as it is on MovieLens.
+    Relations pay as long as noise among 60 items stays below the part ``pays`` of that; then they are taken among
+    as many items as keep it below 0.4.
+
+    >>> [worthwhile_items(people, 21.6, 1.0, 3_883) for people in (1_000, 3_000, 50_000)]
+    [0, 60, 1157]
+    """
+
+    def most(part: float) -> float:
+        expected = part * strength * max(people, 0.0) * _LEADING * FEWEST_ITEMS**_FALLS
+        if deviation == 0:
+            return math.inf if expected > 0 else 0.0
+        return float((expected / (2 * deviation)) ** (1 / (0.5 + _FALLS)))
+
+    if most(pays) < FEWEST_ITEMS or catalogue < FEWEST_ITEMS:
+        return 0
+    return int(min(max(most(CLEAR), FEWEST_ITEMS), MOST_ITEMS, catalogue))
+
+
+def factors_of(pairs: Numbers, deviation: float, support: Numbers, people: float) -> Numbers:
+    """Return a few factors of each item, from noisy sums over all pairs of items: what noise cannot have made.
+
+    Eigenvalues within reach of noise are dropped; the others are lowered by what noise adds to them on average.
+    The table is then divided by how often two items would meet if people chose them independently.
+    """
+    size = support.size
+    table = np.zeros((size, size))
+    table[np.triu_indices(size, 1)] = pairs
+    values, vectors = directions(table + table.T)
+    noise = 2 * deviation * math.sqrt(size)
+    kept = np.flatnonzero(values > noise)[::-1][:MOST_FACTORS]
+    true = (values[kept] + np.sqrt(values[kept] ** 2 - noise**2)) / 2
+    meeting = np.maximum(support, LEAST_SUPPORT) / math.sqrt(max(people, 1.0))
+    factors: Numbers = vectors[:, kept] * np.sqrt(true) / meeting[:, None]
+    return factors
+
+
+@dataclass(frozen=True)
+class Tastes:
+    """Released offsets of all items, and factors of some: ``factors[n]`` are those of item ``places[n]``."""
+
+    offsets: Numbers
+    places: NDArray[np.int64]
+    factors: Numbers
+
+    def predict(self, rated: NDArray[np.int64], stars: Numbers) -> Numbers:
+        """Return what a person who gave ``stars`` to the items ``rated`` would give to every item.
+
+        >>> tastes = Tastes(np.array([0.5, 0.0]), np.empty(0, np.int64), np.empty((0, 0)))
+        >>> tastes.predict(np.array([0]), np.array([5.0])).round(2).tolist()
+        [4.25, 3.75]
+        """
+        above = stars - self.offsets[rated]
+        level = (above.sum() + SHY * USUAL) / (above.size + SHY)
+        expected = level + self.offsets
+        if self.factors.size:
+            where = np.full(self.offsets.size, -1)
+            where[self.places] = np.arange(self.places.size)
+            known = where[rated] >= 0
+            own, left = self.factors[where[rated[known]]], above[known] - level
+            taste = np.linalg.solve(own.T @ own / CHANCE + np.eye(own.shape[1]), own.T @ left / CHANCE)
+            expected[self.places] += self.factors @ taste
+        cut: Numbers = np.clip(expected, 1.0, 5.0)
+        return cut
+
+    def similar(self, item: int) -> tuple[NDArray[np.int64], Numbers]:
+        """Return the items that factors liken to one, most alike first, and the cosine of each; maybe none."""
+        return alike(self.places, self.factors, item)
+
+
+def alike(places: NDArray[np.int64], factors: Numbers, item: int) -> tuple[NDArray[np.int64], Numbers]:
+    """Return the items whose factors point as those of one do, most alike first, and the cosine of each.
+
+    There are none where the item has no factors.
+
+    >>> alike(np.array([3, 5, 9]), np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), 3)[0].tolist()
+    [9, 5]
+    """
+    here = np.flatnonzero(places == item)
+    lengths = np.linalg.norm(factors, axis=1)
+    if not factors.size or not here.size or lengths[here[0]] == 0:
+        return np.empty(0, dtype=np.int64), np.empty(0)
+    at = int(here[0])
+    with np.errstate(invalid="ignore"):
+        cosines = np.nan_to_num(factors @ factors[at] / (lengths * lengths[at]))
+    order = np.argsort(-cosines, kind="stable")
+    order = order[order != at]
+    return places[order], cosines[order]

@@ -1,0 +1,319 @@
+"""Private neighbours: what items are worth, and which belong together, from sums that no one person moves far.
+
+Up to four stages. First the number of people is released. Then, for each item, the sum of how far its ratings lie
+from the means of those who gave them, and the number of its ratings; from both follow the items' offsets. If the
+number of people says that it pays, sums over all pairs of the most rated items are released as well: products of
+how far a person's ratings of both lie from what is expected. Their leading eigenvectors are the items' factors. If
+there is δ, and people enough for that as well, factors are fitted anew, of more items: each person's taste is
+worked out from these factors and the person's own ratings, and what tastes say of each item is added up over all
+people. That is one round of alternating least squares; a second one costs as much as it brings.
+
+The model holds offsets and factors, nothing else. Predictions for a person are made from the model and that
+person's own ratings, where these are, and are for that person's eyes: see
+:mod:`headcount.methods.recommender.rating_factors`.
+
+Why it is private
+    A person is one number more or less among the people. What their ratings add to the sums over items and over
+    pairs is worked out from these ratings, public constants and, for the pairs, released offsets; its L2 norm is
+    at most 7 stars, and 7 stars² for the pairs, cut toward zero to whole units, so that rounding never adds to it.
+    What their taste adds has an L2 norm of at most 1, by :mod:`headcount.bounds.ratings.factor_gradients`, and is
+    worked out from these ratings, public constants, and released offsets and factors. With δ, discrete Gaussian
+    noise on each is ρ₁-, ρ₂- and ρ₃-zero-concentrated, every stage knowing what those before released, hence ρ₁ +
+    ρ₂ + ρ₃ together, which is what (0.98 ε, δ) allows for; 0.02 ε of discrete Laplace noise on the number of
+    people adds up with it. Without δ the norms are L1, of 20 stars and 10 stars², the noise is discrete Laplace,
+    nothing is fitted anew, and all parts of ε add up. Which stages there are, and what each gets, hangs on the
+    released number of people and on public numbers; which items are in pairs and which are fitted
+    anew, on released numbers. If no factor
+    stood out of the noise, nothing is fitted anew, and that part is left. Everything after is computed from
+    released numbers.
+
+    The promise is about the model. What a model tells a person about that person's own ratings is protected from
+    all others as long as it is shown to nobody else (joint differential privacy).
+
+Departures from the paper
+    In place of noisy similarities and a private choice of neighbours, which cost ε for every prediction and whose
+    noise followed the data, sums are released once, and predictions are free.
+
+Reference
+    F. McSherry, I. Mironov. Differentially Private Recommender Systems. KDD 2009.
+    S. Chien, P. Jain, W. Krichene, S. Rendle, S. Song, A. Thakurta, L. Zhang. Private Alternating Least Squares:
+    Practical Private Matrix Completion with Tighter Rates. ICML 2021.
+    M. Kearns, M. Pai, A. Roth, J. Ullman. Mechanism Design in Large Games. ITCS 2014 (joint differential privacy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headcount.accounting.budget import Grant, Price, Priced
+from headcount.accounting.guarantee import Guarantee, Standing
+from headcount.accounting.noise_distributions import Law
+from headcount.bounds import (
+    FIXED_POINT,
+    FURTHEST_FACTOR,
+    LIKING_LENGTH,
+    MOST_ITEMS,
+    STAR,
+    UNDRAWN,
+    Likings,
+    Norm,
+    Offsets,
+    Pairs,
+    Raters,
+    Sensitivity,
+)
+from headcount.engines.engine import Engine
+from headcount.engines.local.engine import LocalEngine
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.methods.method import CAME_LATER, ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, paid, what_counted
+from headcount.methods.recommender.als_refit import refined
+from headcount.methods.recommender.rating_factors import (
+    FEWEST_ITEMS,
+    PAYS,
+    REFINES,
+    factors_of,
+    offsets_of,
+    worthwhile_items,
+)
+from headcount.methods.recommender.tables import check_ratings, item_column, standing_out
+from headcount.noise import NoiseSource, add, norm_of
+from headcount.noise.stages import Stage, Stages, laws_of, share_out
+from headcount.releases.release import Interval, Release
+
+PEOPLE_SHARE = Decimal("0.02")
+LIKINGS_SHARE = Decimal("0.3")
+"""What fitting factors anew gets of ρ, where it pays."""
+
+RELATIONS_SHARES = {200: Decimal("0.4"), FEWEST_ITEMS: Decimal("0.2")}
+"""What relations get of the rest, of ρ with δ, else of ε: the first share that so many items are worth."""
+
+OFFSETS_LENGTH: Mapping[Norm, int] = {"l2": 7, "l1": 20}
+PAIRS_LENGTH: Mapping[Norm, int] = {"l2": 7, "l1": 10}
+STRENGTH: Mapping[Norm, float] = {"l2": 1.0, "l1": 0.1}
+"""How strong relations remain when a person's pairs are made short, as a part of what is left with L2."""
+
+OWN_RATINGS = "what the model predicts from a person's own ratings is shown to that person alone"
+OFFSETS, RELATIONS, LIKINGS = "model/items", "model/factors", "likings"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateNeighbours(Staged):
+    """Fit a model of ratings; ``relations`` says whether pairs of items are released, None where it pays.
+
+    ``refine`` says the same of fitting factors anew, which takes relations, and δ.
+
+    >>> from headcount.noise import SeededNoise
+    >>> stars = [(f"u{n}", item, 5 if item == "tea" else 2) for n in range(400) for item in ("tea", "rye")]
+    >>> log = EventLog.of(stars, items=["rye", "tea"], value_range=(1, 5))
+    >>> made = PrivateNeighbours().release(log, Grant("4", "1e-6"), SeededNoise(1))
+    >>> [round(each, 1) for each in made.tables["model/items"]["offset"].to_pylist()]
+    [-1.6, 1.5]
+    """
+
+    name: ClassVar[str] = "private"
+    standing: ClassVar[Standing] = Standing.PROVEN
+    reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Raters, Offsets, Pairs, Likings)
+
+    relations: bool | None = None
+    refine: bool | None = field(default=None, metadata=CAME_LATER)
+
+    def __post_init__(self) -> None:
+        for name, given in (("relations", self.relations), ("refine", self.refine)):
+            if given not in (None, True, False):
+                raise UsageError(f"{name} must be true or false", given=given, remedy="or leave it out")
+        if self.refine and self.relations is False:
+            raise UsageError("refine needs relations", given="relations=false", remedy="leave one of them out")
+
+    def guarantee(self, priced: Priced) -> Guarantee:
+        """Pure ε, or (ε, δ), for adding or removing a user."""
+        declared = "the range of values and which records count at all were chosen without looking at the log"
+        assumes = (PUBLIC_CATALOGUE, declared, ONE_ID, OWN_RATINGS)
+        return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumes)
+
+    def check(self, log: EventLog) -> None:
+        """Refuse a log without ratings, and what a model of them cannot use."""
+        check_ratings(log)
+
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """A little for the number of people; the rest, and all of δ, for the model.
+
+        The number of people decides on relations; where they are not ruled out, noise is not known before.
+        """
+        if self.refine and not price.delta:
+            raise UsageError("refine needs δ", given="no delta", remedy="give --delta 1e-6, or leave refine out")
+        least = min(RELATIONS_SHARES.values()) if self.relations else Decimal(0)
+        parts = _model(norm_of(price), least)
+        if self.relations is not False:
+            parts = tuple(replace(part, tells=()) for part in parts)
+        people = Stage("people", PEOPLE_SHARE, moves=Sensitivity.of_l1(1), tells=("people",))
+        return people, Stage("model", 1 - PEOPLE_SHARE, gaussian=bool(price.delta), parts=parts)
+
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+        """Release the number of people, sums over items and, if that pays, over pairs of items and tastes."""
+        self.check(log)
+        guarantee, grants = self.guarantee(grant), share_out(self.stages(log, grant.price), grant)
+        engine = engine or LocalEngine()
+        norm = norm_of(grant.price)
+        people = add(engine.measure(log, Raters(), UNDRAWN), grants["people"], noise)
+        crowd = float(people.counts[0])
+        items, stages = self._planned(crowd, log, grants["model"].price)
+        parts = share_out(stages, grants["model"])
+        noisy = add(engine.measure(log, Offsets(OFFSETS_LENGTH[norm], norm), UNDRAWN), parts["offsets"], noise)
+        offsets, support = offsets_of(noisy.counts[0], noisy.counts[1], noisy.law.variance**0.5)
+        units = np.rint(offsets * STAR).astype(np.int64)
+        made = _Made(units / STAR, support)
+        laws: dict[str, Law] = {"people": people.law, OFFSETS: noisy.law}
+        if items:
+            places = _most(support, items)
+            pairs = Pairs(PAIRS_LENGTH[norm], norm, places, units)
+            related = add(engine.measure(log, pairs, UNDRAWN), parts["relations"], noise)
+            laws[RELATIONS] = related.law
+            factors = factors_of(related.counts, related.law.variance**0.5, support[places], crowd)
+            if LIKINGS in parts and factors.size:
+                likings = _likings(support, places, factors, units)
+                liked = add(engine.measure(log, likings, UNDRAWN), parts[LIKINGS], noise)
+                laws[LIKINGS] = liked.law
+                places = likings.items
+                factors = refined(liked.counts, liked.law.variance**0.5, support[places], factors)
+            elif LIKINGS in parts:
+                parts[LIKINGS].leave()  # there is no taste without factors
+            made = replace(made, places=places, factors=factors)
+        chosen = {"people": crowd, "items": items, "factors": made.depth}
+        return Release(
+            method=self.name,
+            guarantee=guarantee,
+            noise=laws,
+            tables=made.tables(log),
+            interval=Interval(),
+            counts="ratings",
+            bounded="everything each person rated, shortened",
+            chosen={"model": {**chosen, "refined": LIKINGS in laws}},
+            steps=(*what_counted(log), *_story(log, laws, grants, made, items)),
+            catalogue=log.catalogue.digest,
+            simulated=not noise.is_private,
+        )
+
+    def _planned(self, people: float, log: EventLog, price: Price) -> tuple[int, Stages]:
+        """Say among how many items relations are released, and which stages follow, from released numbers.
+
+        None are where they do not pay, or are not asked for.
+        """
+        catalogue, norm = len(log.catalogue.ids), norm_of(price)
+        if self.relations is False or catalogue < 2:
+            return 0, _model(norm)
+        anew = () if self.refine is False or not price.delta else ((LIKINGS_SHARE, REFINES),)
+        for likings, pays in (*anew, (Decimal(0), PAYS)):
+            for enough, share in RELATIONS_SHARES.items():
+                stages = _model(norm, share, likings)
+                try:
+                    deviation = laws_of(stages, price)[RELATIONS].variance ** 0.5
+                except UsageError:  # that noise cannot be drawn, as is known without data
+                    continue
+                items = worthwhile_items(people, deviation, STRENGTH[norm], catalogue, pays)
+                if items >= enough:
+                    return items, stages
+        if not self.relations:
+            return 0, _model(norm)
+        likings = LIKINGS_SHARE if self.refine else Decimal(0)
+        return min(FEWEST_ITEMS, catalogue), _model(norm, min(RELATIONS_SHARES.values()), likings)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """The model: offsets and support of all items, and factors of some."""
+
+    offsets: NDArray[np.float64]
+    support: NDArray[np.float64]
+    places: NDArray[np.int64] | None = None
+    factors: NDArray[np.float64] | None = None
+
+    @property
+    def depth(self) -> int:
+        """How many factors each item has."""
+        return 0 if self.factors is None or not self.factors.size else self.factors.shape[1]
+
+    def tables(self, log: EventLog) -> dict[str, pa.Table]:
+        """Return the model as tables."""
+        ids, labels = item_column(log)
+        columns = {"item": ids, "label": labels, "offset": self.offsets, "support": self.support}
+        tables = {OFFSETS: pa.table(columns)}
+        if self.factors is not None:
+            factors = pa.array(list(self.factors), pa.list_(pa.float64()))
+            tables[RELATIONS] = pa.table({"item": ids.take(pa.array(self.places)), "factors": factors})
+        return tables
+
+
+def _most(support: NDArray[np.float64], items: int) -> NDArray[np.int64]:
+    """Return the places of the most rated items, rising."""
+    return np.sort(np.argsort(-support, kind="stable")[:items]).astype(np.int64)
+
+
+def _likings(
+    support: NDArray[np.float64],
+    places: NDArray[np.int64],
+    factors: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+) -> Likings:
+    """Ask what the tastes that factors make say of the most rated items."""
+    items = _most(support, MOST_ITEMS)
+    known = np.zeros((support.size, factors.shape[1]), dtype=np.int64)
+    known[places] = np.clip(np.rint(factors * STAR), -FURTHEST_FACTOR, FURTHEST_FACTOR)
+    return Likings(items, known[items], offsets)
+
+
+def _model(norm: Norm, relations: Decimal = Decimal(0), likings: Decimal = Decimal(0)) -> Stages:
+    """Return the stages of the model, which share ρ with δ, else ε; relations get a share of the rest."""
+    rest = 1 - likings
+    measured = (
+        ("offsets", rest * (1 - relations), OFFSETS_LENGTH[norm] * STAR, STAR, OFFSETS),
+        ("relations", rest * relations, PAIRS_LENGTH[norm] * FIXED_POINT, FIXED_POINT, RELATIONS),
+        (LIKINGS, likings, LIKING_LENGTH, LIKING_LENGTH, LIKINGS),
+    )
+    return tuple(
+        Stage(name, share, norm == "l2", Sensitivity.of_l1(moved), unit, tells=(tells,))
+        for name, share, moved, unit, tells in measured
+        if share
+    )
+
+
+def _story(
+    log: EventLog, laws: Mapping[str, Law], grants: Mapping[str, Grant], made: _Made, items: int
+) -> list[str]:
+    low, high = log.value_range or (0, 0)
+    model, squares = grants["model"], bool(grants["model"].delta)
+    length = "sum of squares" if squares else "sum"
+    norm = norm_of(model.price)
+    most = OFFSETS_LENGTH[norm] ** (2 if squares else 1)
+    told = [
+        f"The number of people got {laws['people'].in_words()}, paid with {paid(grants['people'])}.",
+        f"Ratings in column {log.roles.value!r} were cut to lie between {low} and {high}, and stretched to 1 to 5 "
+        "stars; where a person rated an item more than once, the mean counted.",
+        "For each item it was added up how far its ratings lie from their people's own means, and how many there "
+        f"are. Of every person both were made smaller until their {length} was at most {most:,}, and every sum, "
+        f"zeros included, got {laws[OFFSETS].in_words()}.",
+    ]
+    if made.factors is None:
+        told.append("The number of people said that relations between items would drown in noise: none released.")
+    else:
+        told.append(
+            f"For all pairs of the {items:,} most rated items, products of how far a person's "
+            "ratings lie from what is expected were added up, made smaller in the same way, with "
+            f"{laws[RELATIONS].in_words()}. {standing_out(made.depth)}"
+        )
+    if LIKINGS in laws and made.factors is not None:
+        told.append(
+            "From these and a person's own ratings that person's taste was worked out. What it says of each item "
+            "they rated was added up, made smaller until the sum of squares was at most 1, with "
+            f"{laws[LIKINGS].in_words()}. To that the numbers of {len(made.factors):,} items were fitted anew."
+        )
+    told.append(f"Sums over items and pairs were paid with {paid(model)} together.")
+    return told

@@ -1,0 +1,107 @@
+"""A model of ratings, or of which items people have together, as it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
+
+from pydantic import field_validator
+
+from headcount._internal.parameters import Flag
+from headcount.errors import UsageError
+from headcount.methods.recommender import EDGES, FAMILY, ITEMS, PREDICTIONS, VISITS
+from headcount.methods.recommender.pair_files import pairs_in
+from headcount.methods.request import ChoosingRequest, MaybeWhole
+
+if TYPE_CHECKING:
+    from headcount.events.log import EventLog
+    from headcount.methods.method import Method
+
+
+def _asked(given: Any, flag: str) -> Any:  # noqa: ARG001 - as all that is read
+    """Read the file of what is asked; a configuration, or the request of a release, may list it instead."""
+    return given if isinstance(given, list | tuple) else pairs_in(given, "user", "item")
+
+
+class NeighboursRequest(ChoosingRequest):
+    """A model that predicts ratings and finds related items; with a δ its noise is Gaussian.
+
+    >>> request = NeighboursRequest(epsilon="4", delta="1e-6")
+    >>> NeighboursRequest.model_validate_json(request.model_dump_json()) == request
+    True
+    """
+
+    command: ClassVar[str] = "neighbours"
+
+    method: Annotated[
+        str | None,
+        Flag(
+            "private, visits, co-counts, or one for research.  [default: private with --value, else visits]",
+            "NAME",
+        ),
+    ] = None
+    limit: Annotated[MaybeWhole, Flag("How much one person's pairs of items may add, for co-counts.", "L")] = None
+    asked: Annotated[
+        tuple[tuple[str, str], ...],
+        Flag(
+            "Ratings to predict, by pncf-predictions-published: people and items in a CSV file.",
+            "FILE",
+            raw=True,
+            read=_asked,
+        ),
+    ] = ()
+
+    @field_validator("asked", mode="before")
+    @classmethod
+    def _as_texts(cls, value: Any) -> tuple[tuple[str, str], ...]:
+        rows = [tuple(map(str, each)) for each in value or () if not isinstance(each, str)]
+        if any(len(each) != 2 for each in rows) or len(rows) != len(value or ()):
+            raise UsageError("asked must name a person and an item each", remedy="for example [('ann', 'tea')]")
+        return cast("tuple[tuple[str, str], ...]", tuple(rows))
+
+    @property
+    def noise_kind(self) -> str | None:
+        """Gaussian with δ."""
+        return None if self.delta is None else "gaussian"
+
+    @property
+    def uses_value(self) -> bool:
+        """Some methods learn from ratings, and the others say themselves that they have no use for them."""
+        return True
+
+    def for_log(self, log: EventLog) -> Self:
+        """Where no method is named, ratings are learnt from where there are any, and else visits."""
+        if self.method is not None:
+            return self
+        method = VISITS if log.roles.value is None else FAMILY.default
+        return self.model_validate({**self.model_dump(), "method": method})
+
+    def check_delta(self, *, selecting: bool) -> None:
+        """Any δ is of use; a selection needs one."""
+        if self.delta is None and selecting:
+            raise UsageError("a selection needs --delta", remedy="for example --delta 1e-6")
+
+    def make(self, *, selecting: bool) -> Method:
+        """Make the method asked for, refusing what it cannot use and research that is not declared."""
+        own = {"limit": self.limit, "asked": self.asked or None, "shares": self.own_shares(selecting=selecting)}
+        return self.chosen(FAMILY, self.method, own, instead=FAMILY.default)
+
+    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
+        """Return the columns of the model's tables of items and contexts, or of what it predicts."""
+        from headcount.methods.recommender.co_occurrence import CoCountRelease
+
+        if self.asked:
+            return {PREDICTIONS.name: PREDICTIONS.columns}
+        counted = self.method in (CoCountRelease.name, VISITS)
+        numbers = ("count", "low", "high") if counted else ("offset", "support")
+        tables = {ITEMS.name: ("item", "label", *numbers)}
+        return tables | ({EDGES.name: ("item", "context", *numbers)} if self._by_context(log) else {})
+
+    def cells(self, log: EventLog) -> dict[str, int]:
+        """Return how many items the model is about, and how many pairs with contexts; or what is predicted."""
+        if self.asked:
+            return {PREDICTIONS.name: len(self.asked)}
+        items = {ITEMS.name: len(log.catalogue.ids)}
+        return items | ({EDGES.name: log.cells} if self._by_context(log) else {})
+
+    def _by_context(self, log: EventLog) -> bool:
+        return self.method == VISITS and log.context is not None

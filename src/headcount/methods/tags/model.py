@@ -1,0 +1,154 @@
+"""Tag model: which tags people use, on which resources and together, as a model with noise.
+
+Everybody counts with all they tagged, weighted down to a length of 1 however much it is. Three things are
+measured:
+
+1. ``marginals``: the weight of every tag and of every resource;
+2. ``pairs``: for the tags and resources that stand out, the weight of each tag on each resource and, with δ, of
+   tags together. Where too few resources stand out for that to be of use, the tags are measured once more instead;
+3. ``people``: how many people there are.
+
+What follows is worked out from these: the table of tags on resources with most of its noise taken out, topics, and
+recommended tags or synthetic profiles whenever they are wanted (:mod:`headcount.methods.tags.recommend`,
+:mod:`headcount.methods.tags.synthesize`).
+
+Why it is private
+    A person with n different tags adds 1/√n to each of them: a vector of L2 length 1, rounded down to multiples of
+    2^-16, which only shortens it. The same holds for their resources, for their (resource, tag) pairs, and, times
+    1/2, for the matrix x xᵀ / n of their tags. So the marginals move by at most √2 in L2 and the second
+    measurement by at most √(1 + 1/4), or 1 where it is of tags alone, whichever tags and resources it is about:
+    these were chosen from released numbers. Discrete Gaussian noise makes them ρ₁- and ρ₂-zero-concentrated, the
+    second knowing what the first released, hence ρ₁ + ρ₂ together, which is what their ε and δ allow for. Without
+    δ each of n things weighs 1/n, an L1 length of 1, and discrete Laplace noise pays for 2 and for 1. One person
+    moves the number of people by 1. The costs add up (composition), and everything else is post-processing.
+
+Departures from mechanisms that inspired it
+    Nobody's records are sampled: weights keep all of them, without the chance of a sample. Pairs are measured
+    directly and their themes found afterwards, with the help of the second moment. PriTop
+    (:mod:`headcount.lab.as_published.tags.pritop`) publishes a row for each person and promises nothing that
+    holds.
+
+Reference
+    C. Dwork, K. Talwar, A. Thakurta, L. Zhang. Analyze Gauss: Optimal Bounds for Privacy-Preserving Principal
+    Component Analysis. STOC 2014, for tags together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import ClassVar
+
+import pyarrow as pa
+
+from headcount.accounting.budget import Amount, Grant, Price, Priced
+from headcount.accounting.guarantee import Guarantee, Standing
+from headcount.bounds import (
+    FIXED_POINT,
+    UNDRAWN,
+    Noisy,
+    Sensitivity,
+    Taggers,
+    TagMarginals,
+    TagPairs,
+    TagWeights,
+)
+from headcount.engines.engine import Engine
+from headcount.engines.local.engine import LocalEngine
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.events.tag_log import TagLog
+from headcount.methods.method import ONE_ID, PUBLIC_LISTS, Bounds, Staged, paid, what_counted
+from headcount.methods.tags.measurements import Measured
+from headcount.noise import NoiseSource, add, norm_of
+from headcount.noise.stages import Stage, Stages, share_out, shared
+from headcount.releases.release import Interval, Release
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagModel(Staged):
+    """Release a model of who tags what how, of weights with noise.
+
+    >>> from headcount.noise import SeededNoise
+    >>> records = [(f"u{n}", "film", "funny") for n in range(90)] + [("eve", "play", "sad")]
+    >>> log = TagLog.listing(records, resources=["film", "play"], vocabulary=["funny", "sad"])
+    >>> model = TagModel().release(log, Grant("8", "1e-6"), SeededNoise(1)).tables["model/tags"]
+    >>> [round(each) for each in model["weight"].to_pylist()]
+    [89, 2]
+    """
+
+    name: ClassVar[str] = "tag-model"
+    standing: ClassVar[Standing] = Standing.PROVEN
+    reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Taggers, TagMarginals, TagPairs, TagWeights)
+
+    shares: Mapping[str, Amount] | None = None
+
+    def guarantee(self, priced: Priced) -> Guarantee:
+        """The ε and δ of the grant, for adding or removing a user."""
+        return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=(PUBLIC_LISTS, ONE_ID))
+
+    def check(self, log: EventLog) -> None:
+        """Refuse what cannot be used."""
+        if not log.has_catalogue:
+            raise UsageError("the resources must be public", remedy="list them with --resources FILE")
+        if log.context_of == "user" or log.roles.times is not None or log.roles.value is not None:
+            raise UsageError(
+                "a tag log has no --context-of user, --times or --value", remedy="make it with headcount.read_tags"
+            )
+
+    def stages(self, log: EventLog, price: Price) -> Stages:
+        """Three measurements, in shares that were best on one half of the users of Last.fm (HetRec 2011).
+
+        With δ, marginals and pairs share ρ by their shares squared, since ρ goes with the square of ε. What is
+        measured of pairs hangs on the marginals.
+        """
+        marginals = Stage(
+            "marginals",
+            Decimal("0.4"),
+            gaussian=bool(price.delta),
+            moves=TagMarginals(norm_of(price)).sensitivity(TagLog.of_log(log)),
+            unit=FIXED_POINT,
+            tells=("model/tags", "model/resources"),
+        )
+        pairs = Stage("pairs", Decimal("0.58"), gaussian=marginals.gaussian)
+        people = Stage("people", Decimal("0.02"), moves=Sensitivity.of_l1(1), tells=("model/people",))
+        marginals, pairs, people = shared([marginals, pairs, people], self.shares)
+        first = (marginals.share**2 / (marginals.share**2 + pairs.share**2)).quantize(Decimal("1e-9"))
+        return replace(marginals, of_rho=first), replace(pairs, of_rho=1 - first), people
+
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+        """Measure three times, and work the model out."""
+        self.check(log)
+        tagged, engine = TagLog.of_log(log), engine or LocalEngine()
+        guarantee, norm = self.guarantee(grant), norm_of(grant.price)
+        grants = share_out(self.stages(tagged, grant.price), grant)
+        people = add(engine.measure(tagged, Taggers(), UNDRAWN), grants["people"], noise)
+        both = add(engine.measure(tagged, TagMarginals(norm), UNDRAWN), grants["marginals"], noise)
+        found = Measured.of(both, len(tagged.vocabulary.ids))
+        exact = engine.measure(tagged, found.next(norm), UNDRAWN)
+        found.take(add(exact, grants["pairs"], noise), norm)
+        laws = {**found.laws, "model/people": people.law}
+        return Release(
+            method=self.name,
+            guarantee=guarantee,
+            noise=laws,
+            tables={**found.tables(tagged), "model/people": _people(people)},
+            interval=Interval(level=0.95, covers="true"),
+            counts="users",
+            bounded="everything each person tagged, weighted down to a length of 1",
+            chosen={"model/pairs": found.chosen()},
+            steps=(*what_counted(tagged), *found.story(grants), _story_of_people(people, grants["people"])),
+            catalogue=tagged.catalogue.digest,
+            simulated=not noise.is_private,
+        )
+
+
+def _people(people: Noisy) -> pa.Table:
+    width, number = people.law.half_width(0.95), float(people.counts[0])
+    return pa.table({"users": [number], "low": [number - width], "high": [number + width]})
+
+
+def _story_of_people(people: Noisy, grant: Grant) -> str:
+    return f"The number of people got {people.law.in_words()}, paid with {paid(grant)}."

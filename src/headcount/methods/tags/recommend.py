@@ -1,0 +1,113 @@
+"""Tags for a resource, from a released model and, if the asker likes, from their own tags.
+
+A person's own tags are used where they ask and go nowhere else: what they see tells about them to them alone.
+Everything else is released, so recommendations cost nothing, however many there are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headcount._internal.arrays import Floats
+from headcount.errors import UnknownNameError, UsageError
+from headcount.releases.release import Release
+
+OF_OTHERS = 0.2
+"""What the tags of others weigh beside a person's own."""
+
+POPULAR = 3.0
+"""The weight of popular tags that every resource is taken to have beside its own."""
+
+
+@dataclass(frozen=True)
+class ReleasedModel:
+    """What a release says of tags: how popular each is, and how much it weighs on some resources.
+
+    >>> model = ReleasedModel(("funny", "sad"), np.array([3.0, 1.0]), {"film": np.array([0.0, 9.0])}, {}, {})
+    >>> [row["tag"] for row in model.recommend("film", k=2)], [row["tag"] for row in model.recommend("play", k=1)]
+    (['sad', 'funny'], ['funny'])
+    >>> [row["tag"] for row in model.recommend("film", k=2, mine=["dull", "dull", "sad"])]
+    ['dull', 'sad']
+    """
+
+    tags: tuple[str, ...]
+    popular: Floats
+    on: Mapping[str, Floats]
+    names: Mapping[str, str]
+    """The resource that a label stands for."""
+    labels: Mapping[str, str]
+    """The label of a tag."""
+
+    @classmethod
+    def of(cls, release: Release) -> ReleasedModel:
+        """Read a release."""
+        if "model/tags" not in release.tables:
+            raise UsageError("this release holds no tag model", remedy="make one with `headcount tags release`")
+        words, things = release.tables["model/tags"], release.tables["model/resources"]
+        tags = tuple(words["tag"].to_pylist())
+        stands_out = np.asarray(words["stands_out"].to_numpy(zero_copy_only=False), dtype=np.bool_)
+        popular = np.where(stands_out, np.maximum(words["weight"].to_numpy(), 0.0), 0.0)
+        on: dict[str, Floats] = {}
+        if "model/pairs" in release.tables:
+            on = _rows(release, {tag: place for place, tag in enumerate(tags)})
+        pairs = zip(things["resource"].to_pylist(), things["label"].to_pylist(), strict=True)
+        names = {label or resource: resource for resource, label in pairs}
+        named = dict(zip(tags, words["label"].to_pylist(), strict=True))
+        labels = {tag: label for tag, label in named.items() if label}
+        return cls(tags, popular, on, names | {each: each for each in things["resource"].to_pylist()}, labels)
+
+    def resource(self, given: str) -> str:
+        """Return the resource that an id or a label stands for."""
+        if self.names and given not in self.names:
+            raise UnknownNameError.among("resource", given, self.names)
+        return self.names.get(given, given)
+
+    def knows(self, given: str) -> bool:
+        """Tell whether the tags of a resource were measured; for others the popular ones have to do.
+
+        >>> model = ReleasedModel(("funny",), np.array([3.0]), {"film": np.array([9.0])}, {}, {})
+        >>> model.knows("film"), model.knows("play")
+        (True, False)
+        """
+        return self.resource(given) in self.on
+
+    def of_others(self, resource: str) -> Floats:
+        """Return which part of a resource's tags each tag makes up, as far as the model knows."""
+        total = float(self.popular.sum())
+        popular = self.popular / total if total else np.full(self.popular.size, 1 / max(self.popular.size, 1))
+        weights = self.on.get(resource)
+        if weights is None:
+            return np.asarray(popular)
+        return np.asarray((weights + POPULAR * popular) / (float(weights.sum()) + POPULAR))
+
+    def recommend(self, resource: str, *, k: int, mine: Iterable[str] = ()) -> list[dict[str, Any]]:
+        """Return the best tags for a resource; ``mine`` are a person's own, one for each assignment."""
+        scores = dict(zip(self.tags, (OF_OTHERS * self.of_others(self.resource(resource))).tolist(), strict=True))
+        by_label = {label: tag for tag, label in self.labels.items()}
+        own = Counter(by_label.get(each, each) for each in mine)
+        for tag, times in own.items():
+            scores[tag] = scores.get(tag, 0.0) + times / own.total()
+        best = sorted(scores.items(), key=lambda each: -each[1])[:k]
+        return [
+            {"rank": rank, "tag": tag, "label": self.labels.get(tag), "score": score}
+            for rank, (tag, score) in enumerate(best, 1)
+        ]
+
+
+def _rows(release: Release, places: Mapping[str, int]) -> dict[str, Floats]:
+    """Return the weights of all tags on each resource that was measured."""
+    pairs = release.tables["model/pairs"]
+    resources, tags = pairs["resource"].to_pylist(), pairs["tag"].to_pylist()
+    many = tags.index(tags[0], 1) if tags.count(tags[0]) > 1 else len(tags)
+    weights = pairs["weight"].to_numpy().reshape(-1, many)
+    at = np.array([places[tag] for tag in tags[:many]])
+    found = {}
+    for name, row in zip(resources[::many], weights, strict=True):
+        found[name] = np.zeros(len(places))
+        found[name][at] = row
+    return found

@@ -1,0 +1,39 @@
+"""Quantiles as they are asked for."""
+
+from __future__ import annotations
+
+from decimal import InvalidOperation
+from typing import Any
+
+from headcount._internal.parameters import exact
+from headcount.errors import UsageError
+
+WHOLE = 1000
+"""Quantiles are told in thousandths."""
+
+_MOST = 99
+_EXAMPLE = "for example --quantiles 0.1,0.5,0.9"
+
+
+def read_quantiles(given: Any) -> tuple[int, ...] | None:
+    """Read quantiles, ``0.1,0.5,0.9`` or a list, as thousandths.
+
+    >>> read_quantiles("0.5, 0.1,0.999"), read_quantiles([0.25])
+    ((100, 500, 999), (250,))
+    """
+    if given is None:
+        return None
+    parts = given.split(",") if isinstance(given, str) else list(given) if hasattr(given, "__iter__") else [given]
+    try:
+        read = [WHOLE * exact(part) for part in parts]
+    except InvalidOperation as error:
+        raise UsageError("--quantiles must be numbers between 0 and 1", given=given, remedy=_EXAMPLE) from error
+    for part in read:
+        if not (part.is_finite() and 0 < part < WHOLE and part == int(part)):
+            raise UsageError(
+                f"--quantiles must lie between 0.001 and 0.999, in thousandths, which {part / WHOLE} does not",
+                remedy=_EXAMPLE,
+            )
+    if not read or len(set(read)) < len(read) or len(read) > _MOST:
+        raise UsageError("--quantiles must be different ones, 99 at most", given=given, remedy=_EXAMPLE)
+    return tuple(sorted(int(part) for part in read))

@@ -1,1 +1,0 @@
-"""The samplers, compiled: the one place of this package that Numba compiles."""

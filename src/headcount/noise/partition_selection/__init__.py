@@ -1,0 +1,1 @@
+"""Partition selection: which keys of a private list have enough users."""

@@ -1,0 +1,1 @@
+"""Samplers of exact discrete noise, many draws at a time."""

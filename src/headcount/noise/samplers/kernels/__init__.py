@@ -1,0 +1,1 @@
+"""Compiled samplers in integer arithmetic."""

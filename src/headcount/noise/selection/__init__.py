@@ -1,0 +1,1 @@
+"""Private selection from a public list of candidates: the exponential family and sparse vector."""

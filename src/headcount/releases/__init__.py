@@ -1,0 +1,1 @@
+"""Releases: the folder, the value, and post-processing of released numbers."""

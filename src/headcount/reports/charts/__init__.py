@@ -1,0 +1,1 @@
+"""Charts from released tables, and their look."""

@@ -1,0 +1,202 @@
+"""Curves of a metric over ε, over the limit, or over anything else: one for each method, with 95 % intervals.
+
+At most eight are seen at once, since nobody can follow more. Which, is the parameter :data:`SHOWN` of the chart: a
+page lets its reader choose (``page.js``), and the scale follows what is shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import altair as alt
+
+from headcount.reports.charts.line_ends import ENDS, named_ends, room_for
+from headcount.reports.charts.line_scales import HIGHEST, LOWEST, LineScale
+from headcount.reports.charts.palette import encodings, in_order, key, looks
+from headcount.reports.charts.release_charts import layered
+from headcount.reports.page import Figure
+
+HEIGHT = 300
+MOST_LINES = 8
+SHOWN = "shown"
+
+# 0.01, 20, -5k, 2M, 3bn
+AXIS_LABEL = (
+    "abs(datum.value) < 1000 ? format(datum.value, '.3~g') : replace(format(datum.value, '.3~s'), 'G', 'bn')"
+)
+# of a logarithmic axis 1, 2 and 5 and their tenfolds, or all marks where there are few
+LOG_LABEL = f"{HIGHEST} / {LOWEST} < 4 || test(/^[125]/, format(datum.value, '.0e')) ? ({AXIS_LABEL}) : ''"
+
+
+def curves(
+    rows: Sequence[dict[str, Any]],
+    *,
+    title: str,
+    x: str,
+    x_title: str,
+    y_title: str,
+    logarithmic_x: bool = True,
+    logarithmic_y: bool = True,
+    share: bool = False,
+    ticks: Sequence[str] = (),
+    shown: Sequence[str] = (),
+) -> alt.LayerChart:
+    """Draw ``mean`` over ``x``, one curve for each ``method``, with a bar from ``low`` to ``high`` at each point.
+
+    Rows hold x, method, mean, low and high (None: no bar), and may hold ``limit``, which is shown with the point.
+    Rows where x is None belong to methods that have no such parameter: a level line over the whole width. A
+    logarithmic scale is even around zero where there are means of zero or less. ``share``: means are shares, shown
+    in percent. ``ticks`` are the names of 1, 2, … on the x axis. ``shown`` are the methods that are seen at first,
+    by default as many as can be. A name stands at the end of each line.
+    """
+    names = in_order(row["method"] for row in rows)
+    inside = [row for row in rows if row[x] is not None]
+    level = _levels([row for row in rows if row[x] is None], sorted({row[x] for row in inside}), x)
+    values = [rounded(row) for row in [*inside, *level]]
+    drawn = encodings(names, legend=False)
+    marks = sorted({row[x] for row in values})
+    ends = [marks[0], marks[-1]] if len(marks) > 1 else [marks[0] / 2, marks[0] * 2]
+    tooltip = [alt.Tooltip("method:N"), alt.Tooltip(f"{x}:Q", title=x_title)]
+    tooltip += [alt.Tooltip("limit:Q")] if any("limit" in row for row in values) and x != "limit" else []
+    tooltip += [alt.Tooltip(f"{name}:Q", format=",.4~g") for name in ("mean", "low", "high")]
+    scale = LineScale.of(values, logarithmic=logarithmic_y, unit=not (share and ticks))
+    written: dict[str, Any] = {"labelExpr": LOG_LABEL if scale.kind == "log" else AXIS_LABEL}
+    y = alt.Y("mean:Q", title=y_title).scale(**scale.encoded())
+    y = y.axis(**({"format": ".0%"} if share else written), tickCount=6, domain=False, ticks=False)
+    plain = alt.Chart().encode(
+        x=alt.X(f"{x}:Q", title=x_title)
+        .scale(type="log" if logarithmic_x else "linear", domain=ends, nice=False, padding=14)
+        .axis(values=marks, grid=False, ticks=True, labelOverlap=True, **_labels(ticks)),
+        tooltip=tooltip,
+    )
+    base = plain.encode(color=drawn["color"])
+    lines = base.mark_line(strokeWidth=1.8, clip=True).encode(y=y, strokeDash=drawn["strokeDash"])
+    points = base.mark_point(filled=False, size=46, strokeWidth=1.8, clip=True).encode(y=y, shape=drawn["shape"])
+    layers = [_bars(base), lines, points, *_going_on(base)]
+    layers += named_ends(plain, drawn["color"], x, scale, HEIGHT)
+    said = f"Curves of {y_title} over {x_title} for {len(names)} methods: {', '.join(names)}."
+    chart = layered(layers, HEIGHT, title, said, right=room_for(names))
+    seen = {"name": SHOWN, "value": in_order(shown or names[:MOST_LINES])}
+    parameters = [alt.param(**each) for each in (seen, *scale.parameters(values, SHOWN))]
+    chosen: alt.LayerChart = chart.add_params(*parameters)
+    filtered = chosen.transform_filter(f"indexof({SHOWN}, datum.method) >= 0")
+    filtered.data = alt.InlineData(values=values)  # last: every step before copies all there is
+    return filtered
+
+
+def narrowed(figure: Figure) -> Figure:
+    """Return a figure of curves as it is drawn on a narrow screen, too: with a legend and no names at the ends."""
+    legend = key(in_order(row["method"] for row in figure.rows()), alt.ExprRef(SHOWN)).to_dict()
+    layers = [
+        {**layer, "encoding": {name: _with_legend(each, legend) for name, each in layer["encoding"].items()}}
+        for layer in figure.spec["layer"]
+        if layer.get("name") not in ENDS
+    ]
+    padding = {**figure.spec["padding"], "right": 20}
+    return replace(figure, narrow={**figure.spec, "layer": layers, "padding": padding})
+
+
+def _with_legend(channel: Any, legend: dict[str, Any]) -> Any:
+    return {**channel, "legend": legend} if "legend" in channel else channel
+
+
+def lines_of(names: Sequence[str], shown: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what a page lets its reader choose from: how each line is drawn, and whether it is seen at first."""
+    return [{**each, "shown": each["name"] in shown} for each in looks(names)] if len(names) > MOST_LINES else []
+
+
+def in_turns(figure: Figure) -> list[Figure]:
+    """Return a figure of curves as often as it takes to see all its lines, with those seen at first first."""
+    parameters = figure.spec["params"]
+    first = next(each["value"] for each in parameters if each["name"] == SHOWN)
+    names = in_order(row["method"] for row in figure.rows())
+    rest = [name for name in names if name not in first]
+    turns = [first, *(rest[at : at + MOST_LINES] for at in range(0, len(rest), MOST_LINES))]
+    return [
+        replace(
+            figure,
+            name=figure.name if number == 1 else f"{figure.name}-{number}",
+            spec={
+                **figure.spec,
+                "params": [{**each, "value": turn} if each["name"] == SHOWN else each for each in parameters],
+            },
+        )
+        for number, turn in enumerate(turns, 1)
+    ]
+
+
+def _bars(base: alt.Chart) -> alt.Chart:
+    """Return the intervals, as far as the scale goes: low may be zero or less, which not every scale has."""
+    drawn: alt.Chart = (
+        base.mark_rule(strokeWidth=1.3)
+        .encode(y=alt.Y("foot:Q"), y2="head:Q")
+        .transform_filter("isValid(datum.low)")
+        .transform_calculate(foot=f"max(datum.low, {LOWEST})", head=f"min(datum.high, {HIGHEST})")
+    )
+    return drawn
+
+
+def _going_on(base: alt.Chart) -> list[alt.Chart]:
+    """Return arrows at the edges, where a bar goes on beyond."""
+    arrow = base.mark_point(filled=True, size=45, opacity=1)
+    up, down = arrow.encode(y=alt.value(4)), arrow.encode(y=alt.value(HEIGHT - 4))
+    return [
+        up.encode(shape=alt.value("triangle-up")).transform_filter(f"datum.high > {HIGHEST}"),
+        down.encode(shape=alt.value("triangle-down")).transform_filter(
+            f"isValid(datum.low) && datum.low < {LOWEST}"
+        ),
+    ]
+
+
+def _labels(ticks: Sequence[str]) -> dict[str, Any]:
+    """Return how numbers on the x axis are written: as they are, or by name."""
+    return {"labelExpr": f"{list(ticks)!r}[datum.value - 1]" if ticks else AXIS_LABEL}
+
+
+def _levels(rows: Sequence[dict[str, Any]], ends: Sequence[float], x: str) -> list[dict[str, Any]]:
+    """Put rows without an x at both ends of the axis, so that they make a level line."""
+    both = dict.fromkeys([ends[0], ends[-1]] if ends else [1])
+    return [{**row, x: end} for row in rows for end in both]
+
+
+def scale_around(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return a logarithmic scale around the means."""
+    seen = [row["mean"] for row in rows]
+    positive = [each for each in seen if each > 0]
+    if not positive:
+        return {"nice": True}
+    if min(seen) <= 0:
+        return {"type": "symlog", "constant": min(positive), "nice": False}
+    low, high = math.log10(min(positive)), math.log10(max(positive))
+    around = max(0.06 * (high - low), 0.1)
+    return {"type": "log", "domain": [10 ** (low - around), 10 ** (high + around)], "nice": False}
+
+
+def axis_marks(scale: dict[str, Any]) -> Any:
+    """Return where a logarithmic axis is marked: at powers of ten, at 1, 2 and 5 times them, or in even steps.
+
+    >>> axis_marks({"type": "log", "domain": [80, 3000]}), axis_marks({"type": "log", "domain": [0.5, 20_000]})
+    ([100.0, 200.0, 500.0, 1000.0, 2000.0], [1.0, 10.0, 100.0, 1000.0, 10000.0])
+    >>> axis_marks({"type": "log", "domain": [206, 327]})
+    [210.0, 240.0, 270.0, 300.0]
+    """
+    if scale.get("type") != "log":
+        return alt.Undefined
+    low, high = scale["domain"]
+    powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    tens = [each for each in powers if low <= each <= high]
+    if len(tens) > 3:
+        return tens
+    some = [float(f"{each:g}") for ten in powers for each in (ten, 2 * ten, 5 * ten) if low <= each <= high]
+    if len(some) > 2:
+        return some
+    step = float(f"{(high - low) / 4:.1g}")
+    return [float(f"{step * n:.6g}") for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def rounded(row: dict[str, Any]) -> dict[str, Any]:
+    """Round for the page."""
+    return {name: float(f"{each:.6g}") if isinstance(each, float) else each for name, each in row.items()}

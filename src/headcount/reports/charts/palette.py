@@ -1,0 +1,123 @@
+"""How each method is called and drawn, in every plot alike.
+
+Methods of one family share a colour, of which there are seven, after Okabe and Ito but with orange and sky blue
+darker, so that each stands out of a white page as of a black one (3 to 1). Shapes tell methods of one family
+apart; methods as published have dashed lines and hollow marks. So no plot relies on colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import altair as alt
+
+from headcount.accounting.guarantee import Standing
+from headcount.methods.registry import FAMILIES, family_of, method_names
+
+PUBLISHED = "-published"
+
+_LOOKS = {
+    name: (each.colour, each.shape)
+    for family in FAMILIES.values()
+    for name, each in family.methods.items()
+    if each.colour
+}
+_SHORT = 16  # letters of a name, of which three fit side by side
+_X = "M-.8,-.8L.8,.8M-.8,.8L.8,-.8"
+_STAR = "M0,-1L.23,-.31L.95,-.31L.36,.12L.59,.81L0,.38L-.59,.81L-.36,.12L-.95,-.31L-.23,-.31Z"
+_OTHERS = (
+    ("#0072B2", "cross"),
+    ("#B87A00", "triangle-left"),
+    ("#009E73", "triangle-right"),
+    ("#CC79A7", _X),
+    ("#8A8A8A", _STAR),
+)
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Sort methods as they are always listed: known ones first, each before its published variant.
+
+    >>> in_order({"sra", "hpa-published", "hpa", "adaptive", "original"})
+    ['adaptive', 'sra', 'hpa', 'hpa-published', 'original']
+    """
+    known = list(_LOOKS)
+
+    def place(name: str) -> tuple[int, bool, str]:
+        plain = name.removesuffix(PUBLISHED)
+        return (known.index(plain) if plain in known else len(known), plain != name, name)
+
+    return sorted(set(names), key=place)
+
+
+def is_claimed(name: str) -> bool:
+    """Say whether a name is that of a method as published whose promise is not proven, as far as is known.
+
+    >>> is_claimed("gs-published"), is_claimed("dpsense-published"), is_claimed("sra"), is_claimed("x-published")
+    (True, False, False, True)
+    """
+    if name not in method_names():
+        return name.endswith(PUBLISHED)
+    return family_of(name).kind(name).standing is Standing.CLAIMED
+
+
+def looks(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return colour, shape and dashes of each of the names in order; a name that is no method looks like none.
+
+    >>> looks(["gs-published"])
+    [{'name': 'gs-published', 'colour': '#009E73', 'shape': 'circle', 'dash': [5, 4], 'hollow': True}]
+    """
+    strange = [name for name in names if name.removesuffix(PUBLISHED) not in _LOOKS]
+    found = []
+    for name in names:
+        plain = name.removesuffix(PUBLISHED)
+        colour, shape = _LOOKS[plain] if plain in _LOOKS else _other(strange.index(name))
+        hollow = PUBLISHED in name  # also where something is said of a method, in brackets
+        found.append(
+            {
+                "name": name,
+                "colour": colour,
+                "shape": shape,
+                "dash": [5, 4] if hollow else [1, 0],
+                "hollow": hollow,
+            }
+        )
+    return found
+
+
+def _other(place: int) -> tuple[str, str]:
+    """Return colour and shape of a name that is no method: pairs of both, so that many can be told apart."""
+    return _OTHERS[place % len(_OTHERS)][0], _OTHERS[(place + place // len(_OTHERS)) % len(_OTHERS)][1]
+
+
+def key(names: Sequence[str], shown: alt.ExprRef | None = None) -> alt.Legend:
+    """Return one legend for all channels, below the plot; it may leave out what an expression does not list."""
+    return alt.Legend(
+        orient="bottom",
+        title=None,
+        values=shown or alt.Undefined,
+        columns=3 if max(map(len, names), default=0) <= _SHORT else 2,  # fits a phone; must not follow the width
+        symbolSize=90,
+        labelLimit=150,
+    )
+
+
+def encodings(names: Sequence[str], field: str = "method", *, legend: bool = True) -> dict[str, Any]:
+    """Return Altair channels that draw each name as it is always drawn, with one legend below the plot or none."""
+    drawn = looks(names)
+    domain = [each["name"] for each in drawn]
+    below = key(domain) if legend else None
+
+    def scaled(values: list[Any]) -> alt.Scale:
+        return alt.Scale(domain=domain, range=values)
+
+    return {
+        "color": alt.Color(f"{field}:N", scale=scaled([each["colour"] for each in drawn]), legend=below),
+        "shape": alt.Shape(f"{field}:N", scale=scaled([each["shape"] for each in drawn]), legend=below),
+        "fill": alt.Fill(
+            f"{field}:N",
+            scale=scaled(["transparent" if each["hollow"] else each["colour"] for each in drawn]),
+            legend=below,
+        ),
+        "strokeDash": alt.StrokeDash(f"{field}:N", scale=scaled([each["dash"] for each in drawn]), legend=below),
+    }

@@ -1,0 +1,163 @@
+"""Means with their 95 % intervals, from a tidy table of trials: one row for every setting, over all runs.
+
+See :mod:`headcount.lab.compare.trial_grid` for the columns of a tidy table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+LEVEL = 0.95
+
+HIGHER_IS_BETTER = frozenset({"precision", "selected", "covered"})
+"""Metrics of which more is better; all others are errors."""
+
+_SETTING = ("dataset", "label", "method", "limit", "epsilon", "delta", "table", "metric", "k", "key")
+
+
+@dataclass(frozen=True)
+class Mean:
+    """What a setting came to: the mean over its runs, and where the expectation lies with probability 95 %.
+
+    ``low`` and ``high`` are None with a single run. They follow Student's t distribution, and say nothing of how
+    far runs differ from each other.
+    """
+
+    dataset: str
+    label: str
+    method: str
+    limit: int | None
+    epsilon: float
+    delta: float | None
+    table: str | None
+    metric: str
+    k: int | None
+    key: str | None
+    mean: float
+    low: float | None
+    high: float | None
+    runs: int
+
+    @property
+    def measure(self) -> str:
+        """The metric, and of which k: what differs in it is another measure."""
+        return self.metric if self.k is None else f"{self.metric} of the top {self.k:,}"
+
+    def better_than(self, other: Mean) -> bool:
+        """Compare two means of one metric."""
+        return self.mean > other.mean if self.metric in HIGHER_IS_BETTER else self.mean < other.mean
+
+
+def means(table: pa.Table) -> list[Mean]:
+    """Average over runs; rows without a value are left out.
+
+    >>> columns = {"dataset": "a", "label": "sra", "method": "sra", "limit": 3, "epsilon": 1.0, "delta": None,
+    ...            "table": "items", "metric": "MAE", "k": None, "key": None}
+    >>> found = means(pa.Table.from_pylist([{**columns, "value": each} for each in (1.0, 2.0, 3.0)]))
+    >>> found[0].mean, round(found[0].high, 2), found[0].runs
+    (2.0, 4.48, 3)
+    """
+    table = table.filter(pc.is_valid(table["value"]))
+    plain = pc.VarianceOptions(ddof=1)
+    grouped = table.group_by(list(_SETTING), use_threads=False).aggregate(
+        [("value", "mean"), ("value", "stddev", plain), ("value", "count")]
+    )
+    found = []
+    for row in grouped.to_pylist():
+        mean, runs = row["value_mean"], row["value_count"]
+        reach = None if runs < 2 else student(runs - 1) * row["value_stddev"] / math.sqrt(runs)
+        setting = {name: row[name] for name in _SETTING}
+        low, high = (None, None) if reach is None else (mean - reach, mean + reach)
+        found.append(Mean(**setting, mean=mean, low=low, high=high, runs=runs))
+    return found
+
+
+def refusals(table: pa.Table) -> list[dict[str, Any]]:
+    """Return what was refused and why, each reason once for each method, with the limits and ε it is about."""
+    rows = table.filter(pc.is_valid(table["refused"])).to_pylist()
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        each = found.setdefault(
+            (row["label"], row["refused"]),
+            {"method": row["label"], "reason": row["refused"], "limits": set(), "epsilons": set()},
+        )
+        each["limits"] |= {row["limit"]} - {None}
+        each["epsilons"].add(row["epsilon"])
+    return [
+        {**each, "limits": sorted(each["limits"]), "epsilons": sorted(each["epsilons"])} for each in found.values()
+    ]
+
+
+def best_limits(found: Iterable[Mean]) -> list[Mean]:
+    """Keep, of each method at each ε and for each metric, the limit that came out best: in hindsight."""
+    best: dict[tuple[Any, ...], Mean] = {}
+    for each in found:
+        place = (each.dataset, each.label, each.epsilon, each.delta, each.table, each.metric, each.k, each.key)
+        if place not in best or each.better_than(best[place]):
+            best[place] = each
+    return list(best.values())
+
+
+def at_one_limit(found: Sequence[Mean], by: str = "MAE") -> list[Mean]:
+    """Keep, of each method at each ε, one limit for all metrics: a release has one. It is the best in hindsight.
+
+    It is the one that is best by the measure ``by``, or where that was not measured the best for whatever was.
+    """
+    there = {each.measure for each in found}
+    by = by if by in there else min(there, default=by)
+    best = best_limits([each for each in found if each.measure == by])
+    kept = {(each.dataset, each.label, each.epsilon, each.delta, each.table, each.limit) for each in best}
+    return [
+        each
+        for each in found
+        if (each.dataset, each.label, each.epsilon, each.delta, each.table, each.limit) in kept
+    ]
+
+
+def places(found: Sequence[Mean]) -> dict[str, float]:
+    """Return each method's average place over all metrics and ε, one limit of each; equals share their places.
+
+    >>> first = Mean("a", "sra", "sra", 3, 1.0, None, "items", "MAE", None, None, 2.0, None, None, 1)
+    >>> second = Mean("a", "hpa", "hpa", 3, 1.0, None, "items", "MAE", None, None, 3.0, None, None, 1)
+    >>> places([first, second])
+    {'sra': 1.0, 'hpa': 2.0}
+    """
+    contests: dict[tuple[Any, ...], list[Mean]] = {}
+    for each in found:
+        contests.setdefault((each.dataset, each.epsilon, each.table, each.metric, each.k), []).append(each)
+    taken: dict[str, list[float]] = {}
+    for entrants in contests.values():
+        for each in entrants:
+            ahead = sum(other.better_than(each) for other in entrants)
+            level = sum(other.mean == each.mean for other in entrants)
+            taken.setdefault(each.label, []).append(ahead + (level + 1) / 2)
+    return {label: sum(each) / len(each) for label, each in taken.items()}
+
+
+def student(degrees: int, level: float = LEVEL) -> float:
+    """Return how many standard errors to either side of a mean enclose ``level`` of Student's t distribution.
+
+    >>> [round(student(degrees), 2) for degrees in (1, 2, 4, 19, 10_000)]
+    [12.71, 4.3, 2.78, 2.09, 1.96]
+    """
+    tail = (1 + level) / 2
+    if degrees == 1:
+        return math.tan(math.pi * (tail - 0.5))
+    if degrees == 2:
+        return (2 * tail - 1) * math.sqrt(2 / (4 * tail * (1 - tail)))
+    z = NormalDist().inv_cdf(tail)  # and its expansion in 1/degrees
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return math.fsum(term * float(degrees) ** -power for power, term in enumerate(terms))

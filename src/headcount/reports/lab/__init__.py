@@ -1,0 +1,1 @@
+"""Reports of the lab: audits, comparisons, plans and replications."""

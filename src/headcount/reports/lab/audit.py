@@ -1,0 +1,131 @@
+"""The report of an audit: verdicts in plain words, how near the attacks came, and the evidence.
+
+It is made of plain data: what ``headcount audit --json`` prints as ``findings``, and beside it ``seed``,
+``created`` and ``own_log``, which says whether people were taken out of a real log: then the page is not private.
+There may be ``failed``, those that could not be audited, and ``interrupted``, which says how far it came.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from headcount.releases.formatting import per_cent, some
+from headcount.reports import page
+from headcount.reports.lab import audit_charts
+from headcount.reports.lab.audit_sentences import (
+    Finding,
+    settings_in_words,
+    story_in_words,
+    verdict,
+    verdicts,
+    visible_in_words,
+)
+from headcount.reports.page import Figure
+from headcount.reports.sentences import date_in_words
+
+
+def write_audit_page(audit: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
+    """Write the report of an audit to one HTML file, whole or not at all."""
+    return page.write(audit_page(audit), path)
+
+
+def audit_page(audit: Mapping[str, Any]) -> str:
+    """Return the report of an audit as one HTML page that needs no network."""
+    findings, failed = audit["findings"], audit.get("failed", [])
+    methods = list(dict.fromkeys(each["method"] for each in findings))
+    only = len(findings) == 1 and not failed
+    data = json.dumps(dict(audit), indent=2, ensure_ascii=False).encode()
+    return page.render(
+        "audit.html.jinja",
+        title=f"Audit of {methods[0]}" if len(methods) == 1 else f"Audit of {len(methods)} methods",
+        figures=_figures(findings),
+        created=date_in_words(audit["created"]),
+        broken=[each["sentence"] for each in findings if _violates_a_proof(each)],
+        own_log=audit["own_log"],
+        summary=[findings[0]["sentence"]] if only else verdicts([*findings, *failed]),
+        rows=[_row(each) for each in findings],
+        failed=failed,
+        only=only,
+        sure=per_cent(findings[0]["confidence"], 1).replace(".0 %", " %"),
+        risk=f"{1 - findings[0]['confidence']:.1g}",
+        facts=_facts(audit),
+        seeded=audit["seed"] is not None,
+        data="data:application/json;base64," + base64.b64encode(data).decode(),
+    )
+
+
+def _violates_a_proof(finding: Finding) -> bool:
+    return bool(finding["violation"]) and finding["standing"] == "proven"
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    """Return one target as it is shown: its settings and verdict, and its pairs with the evidence."""
+    pairs = sorted(finding["pairs"], key=lambda each: -each["lower_bound"])
+    return {
+        **finding,
+        "settings": settings_in_words(finding),
+        "verdict": verdict(finding),
+        "bad": _violates_a_proof(finding),
+        "shows": visible_in_words(finding),
+        "pairs": [{**each, "story": story_in_words(each), "seen": _seen(each["evidence"])} for each in pairs],
+    }
+
+
+def _seen(evidence: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return how often an event happened with the person and without, in that order."""
+    if evidence is None:
+        return {"event": "nothing told the logs apart", "with": "", "without": ""}
+    counts = [f"{hits:,} of {runs:,}" for hits, runs in zip(evidence["hits"], evidence["runs"], strict=True)]
+    present, absent = counts if evidence["likelier"].startswith("with ") else reversed(counts)
+    return {"event": evidence["event"], "with": present, "without": absent}
+
+
+def _figures(findings: Sequence[Finding]) -> list[Figure]:
+    """Draw one chart for each ε: a row for each method, or for each pair if there is one method alone."""
+    figures = []
+    for number, epsilon in enumerate(dict.fromkeys(each["epsilon"] for each in findings), 1):
+        these = [each for each in findings if each["epsilon"] == epsilon]
+        rows = [
+            {
+                "name": pair["name"] if len(these) == 1 else each["method"],
+                "pair": pair["name"],
+                "bound": pair["lower_bound"],
+                "runs": pair["runs"],
+                "event": _seen(pair["evidence"])["event"],
+            }
+            for each in these
+            for pair in sorted(each["pairs"], key=lambda pair: -pair["lower_bound"])
+        ]
+        what = "pair of neighbours" if len(these) == 1 else "method, a dot for each pair of neighbours"
+        title = f"What ε is at least, where {epsilon} is claimed, for each {what}"
+        note = "A diamond to the right of the line is a violation. A dot at 0 says that nothing was found there."
+        figures.append(
+            Figure.of(f"bounds-{number}", audit_charts.bounds(rows, claimed=float(epsilon), title=title), note)
+        )
+    return figures
+
+
+def _facts(audit: Mapping[str, Any]) -> list[tuple[str, str]]:
+    findings = audit["findings"]
+    runs = sorted({each["runs"] for each in findings}, reverse=True)
+    epsilons = list(dict.fromkeys(each["epsilon"] for each in findings))
+    return [
+        ("Audited", f"{some(len(findings), 'configuration')} at ε = {', '.join(epsilons)}"),
+        ("Neighbours", "people of a log of the curator's own" if audit["own_log"] else "made up for each method"),
+        ("Runs", f"up to {' or '.join(f'{each:,}' for each in runs)} of each log of the most promising pairs"),
+        ("Seed", _seed_in_words(audit["seed"])),
+        ("Confidence", f"{per_cent(findings[0]['confidence'], 1)} for all bounds of one configuration together"),
+        ("Created", date_in_words(audit["created"])),
+        *([("Ended", audit["interrupted"])] if audit.get("interrupted") else []),
+    ]
+
+
+def _seed_in_words(seed: int | None) -> str:
+    if seed is None:
+        return "none: the noise came from the operating system, as in real releases, and is never the same again"
+    return f"{seed}: the same seed, version and numbers of runs give the same findings"

@@ -1,0 +1,246 @@
+"""The report of a comparison: every method on one log against the truth. Not private, and it says so everywhere.
+
+Made from the tidy table and a few facts about the log, nothing else. What differs between comparisons of
+counts, of rankings and of selected items is in :mod:`headcount.reports.lab.comparison_sentences`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from headcount.releases.formatting import per_cent, some
+from headcount.reports import page
+from headcount.reports.charts.curves import MOST_LINES, curves, in_turns, lines_of, narrowed
+from headcount.reports.charts.palette import is_claimed
+from headcount.reports.charts.tidy_table import HIGHER_IS_BETTER, Mean, best_limits, means, refusals
+from headcount.reports.lab.comparison_sentences import WORDS, Words, measures, middle, of, short, standings, titles
+from headcount.reports.page import Figure
+
+NOT_PRIVATE = (
+    "These numbers were measured against the true counts of the log, so they tell about the people in it. They "
+    "are for whoever may see the log itself, and must not be published or become part of a release."
+)
+CHOOSING = (
+    "A method or limit that is chosen because it did well here is chosen by looking at the log. Their guarantees "
+    "take for granted that this was not done: choose on a public log like yours, or with headcount plan."
+)
+SUBTITLE = "Not private: measured against the truth"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What was compared: plain figures of the log, and how often."""
+
+    what: str = "counts"
+    name: str
+    people: int
+    records: int
+    counted: str
+    items: int
+    contexts: int
+    runs: int
+    seed: int
+    bound: float
+
+    def sentence(self) -> str:
+        """Say what the log is."""
+        over = some(self.items, "item") + (f" and {some(self.contexts, 'context')}" if self.contexts else "")
+        return (
+            f"{some(self.records, 'record')} of {some(self.people, 'person', 'people')} over {over}, on average "
+            f"{short(self.records / max(self.items, 1))} an item; counts of {self.counted}. Each setting was run "
+            f"{some(self.runs, 'time')}."
+        )
+
+
+def write_comparison_page(table: pa.Table, facts: Facts, path: str | os.PathLike[str]) -> Path:
+    """Write the report to one HTML file, whole or not at all."""
+    return page.write(comparison_page(table, facts), path)
+
+
+def comparison_page(table: pa.Table, facts: Facts) -> str:
+    """Return the report as one page that needs no network."""
+    found, words = means(table), WORDS[facts.what]
+    figures = comparison_figures(found, facts.what)
+    return page.render(
+        "comparison.html.jinja",
+        title=f"Methods compared on {facts.name}",
+        figures=figures,
+        facts=facts,
+        lede=facts.sentence(),
+        warnings=[NOT_PRIVATE, CHOOSING],
+        summary=summary(found, facts.what),
+        most_lines=MOST_LINES,
+        question=words.question,
+        note=words.note,
+        measured=words.measured.format(bound=f"{facts.bound:.4g}"),
+        sections=[_section(found, each, figures, words) for each in words.tables(found)],
+        refused=[_refusal(each) for each in refusals(table)],
+    )
+
+
+def write_comparison_pictures(table: pa.Table, folder: str | os.PathLike[str], what: str = "counts") -> list[Path]:
+    """Write every plot as SVG and PNG, as often as it takes to see all lines; each says that it is not private."""
+    figures = [each for figure in comparison_figures(means(table), what) for each in in_turns(figure)]
+    return page.write_pictures(figures, folder, SUBTITLE)
+
+
+def comparison_figures(found: Sequence[Mean], what: str = "counts") -> list[Figure]:
+    """Draw each measure over ε, at each method's best limit, and over the limit, at one ε."""
+    figures, words = [], WORDS[what]
+    for table in words.tables(found):
+        first = shown_first(standings(of(found, table), words))
+        for measure in measures(of(found, table)):
+            mine = [each for each in of(found, table) if each.measure == measure]
+            figures.append(_over_epsilon(mine, words, first))
+            if len({each.limit for each in mine} - {None}) > 1:
+                figures.append(_over_limits(mine, words, first))
+    return figures
+
+
+def shown_first(order: Mapping[str, float]) -> list[str]:
+    """Return the methods whose lines are seen at first: the best, private ones before others."""
+    return sorted(order, key=lambda label: (is_claimed(label), order[label]))[:MOST_LINES]
+
+
+def summary(found: Sequence[Mean], what: str = "counts") -> list[str]:
+    """Say in plain words what came out."""
+    words = WORDS[what]
+    return words.summary(words, found)
+
+
+def over_epsilons(found: Sequence[Mean], what: str) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """Return tables for a terminal, one for each measure: a title, the ε as headings, and what each came to.
+
+    Each stands at the limit that is best for it at that ε, in hindsight; the best of all comes first.
+    """
+    words = WORDS[what]
+    for table in words.tables(found):
+        for measure, sample in measures(of(found, table)).items():
+            mine = best_limits([each for each in of(found, table) if each.measure == measure])
+            epsilons = sorted({each.epsilon for each in mine})
+            cells: dict[str, dict[float, str]] = {}
+            for each in sorted(mine, key=lambda each: (-each.epsilon, -each.mean)):
+                cells.setdefault(each.label, {})[each.epsilon] = _cell(each)
+            named = {label: f"{label} (not private)" if is_claimed(label) else label for label in cells}
+            rows = [
+                [named[label], *(row.get(epsilon, "–") for epsilon in epsilons)] for label, row in cells.items()
+            ]
+            title = f"{titles(sample)[1]} of {words.nouns[table]}"
+            yield title, [f"ε = {epsilon:g}" for epsilon in epsilons], rows
+
+
+def _cell(each: Mean) -> str:
+    value = per_cent(each.mean, 1) if each.metric in ("precision", "covered") else short(each.mean)
+    return value if each.limit is None else f"{value} (limit {each.limit:,})"
+
+
+def _section(found: Sequence[Mean], table: str, figures: Sequence[Figure], words: Words) -> dict[str, Any]:
+    mine = of(found, table)
+    best = words.at_one_limit(mine)
+    epsilon = middle({each.epsilon for each in mine})
+    there = measures(mine)
+    average = standings(mine, words)
+    shown: dict[str, dict[str, Mean]] = {}
+    for each in best:
+        if each.epsilon == epsilon:
+            shown.setdefault(each.label, {})[each.measure] = each
+    leaders = {measure: _leading(shown, measure) for measure in there}
+    rows = [
+        {
+            "method": label,
+            "place": average[label],
+            "claimed": is_claimed(label),
+            "limit": next((each.limit for each in shown[label].values()), None),
+            "cells": [
+                {"text": short(shown[label][measure].mean), "best": label in leaders[measure]}
+                if measure in shown[label]
+                else None
+                for measure in there
+            ],
+        }
+        for label in average
+        if label in shown
+    ]
+    noun = words.nouns[table]
+    return {
+        "name": table,
+        "title": noun[0].upper() + noun[1:],
+        "epsilon": f"{epsilon:g}",
+        "headings": [titles(each)[0] for each in there.values()],
+        "rows": rows,
+        "lines": lines_of(list(average), shown_first(average)),
+        "figures": [figure for figure in figures if figure.name.startswith(f"{table}-")],
+    }
+
+
+def _leading(shown: Mapping[str, Mapping[str, Mean]], measure: str) -> set[str]:
+    """Return the methods that are best at a measure: private ones alone."""
+    entrants = {label: each[measure] for label, each in shown.items() if measure in each and not is_claimed(label)}
+    return {
+        label
+        for label, each in entrants.items()
+        if not any(other.better_than(each) for other in entrants.values())
+    }
+
+
+def _over_epsilon(found: Sequence[Mean], words: Words, first: Sequence[str]) -> Figure:
+    shown = sorted(best_limits(found), key=lambda each: each.epsilon)
+    note = "Each method at the limit that is best for it at that ε, in hindsight."
+    return _drawn(shown, words, first, along="epsilon", title="by ε", axis="ε", note=note)
+
+
+def _over_limits(found: Sequence[Mean], words: Words, first: Sequence[str]) -> Figure:
+    epsilon = middle({each.epsilon for each in found})
+    shown = sorted((each for each in found if each.epsilon == epsilon), key=lambda each: each.limit or 0)
+    title, axis = f"by limit, at ε = {epsilon:g}", "limit: the most that one person may add"
+    note = "Level lines belong to methods that take no limit."
+    return _drawn(shown, words, first, along="limit", title=title, axis=axis, note=note)
+
+
+def _drawn(
+    means: Sequence[Mean], words: Words, first: Sequence[str], *, along: str, title: str, axis: str, note: str
+) -> Figure:
+    """Draw one measure of one table."""
+    each = means[0]
+    table, (_, name, value) = str(each.table), titles(each)
+    there = {mean.label for mean in means}
+    chart = curves(
+        [_row(mean, along) for mean in means],
+        title=f"{name} of {words.nouns[table]}, {title}",
+        x=along,
+        x_title=axis,
+        y_title=value,
+        logarithmic_y=each.metric not in HIGHER_IS_BETTER,
+        shown=[label for label in first if label in there],
+    )
+    top = f"-{each.k}" if each.k is not None and each.metric == words.by else ""
+    note = f"{_better(each.metric)} {note} {BARS}"
+    return narrowed(Figure.of(f"{table}-{each.metric.lower()}{top}-by-{along}", chart, note))
+
+
+BARS = (
+    "Bars are 95 % intervals of the mean over all runs; many are smaller than the marks. An arrow at an edge says "
+    "that a bar goes on beyond it; its ends are in the numbers."
+)
+
+
+def _better(metric: str) -> str:
+    return "Higher is better." if metric in HIGHER_IS_BETTER else "Lower is better."
+
+
+def _row(each: Mean, x: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"method": each.label, "epsilon": each.epsilon, "limit": each.limit}
+    row |= {"mean": each.mean, "low": each.low, "high": each.high, "runs": each.runs}
+    return {x: row.pop(x), **row}
+
+
+def _refusal(each: Mapping[str, Any]) -> dict[str, str]:
+    at = f" at limit {', '.join(f'{limit:,}' for limit in each['limits'])}" if each["limits"] else ""
+    epsilons = ", ".join(f"{epsilon:g}" for epsilon in each["epsilons"])
+    return {"method": each["method"], "where": f"ε = {epsilons}{at}", "reason": each["reason"]}

@@ -1,0 +1,240 @@
+"""What a comparison is called and how it is summed up: of counts, of rankings, and of the selection of items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from headcount.releases.formatting import listed, per_cent, some
+from headcount.reports.charts.palette import is_claimed
+from headcount.reports.charts.tidy_table import Mean, at_one_limit, places
+
+TITLES: Mapping[str, tuple[str, str, str]] = {
+    "MSE": ("MSE", "Mean squared error", "mean squared error, counts²"),
+    "MAE": ("MAE", "Mean absolute error", "mean absolute error, counts"),
+    "MRE": ("MRE", "Mean relative error", "mean relative error, 1 = 100 %"),
+    "KL": ("KL", "KL divergence", "KL divergence, nats"),
+    "precision": ("Top-{k} precision", "Precision of the top {k}", "share of the true top {k} that is found"),
+    "selected": ("Items", "Number", "items selected"),
+    "covered": ("Records covered", "Coverage", "share of all records, 1 = 100 %"),
+}
+"""Of each metric: the heading of a column, the title of a plot, and what its axis says."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """How one kind of comparison is told.
+
+    ``nouns`` are what its tables hold, ``by`` the metric that one limit is chosen by (of several K the longest),
+    ``question`` what stands above a table, ``note`` how its numbers were chosen and ``measured`` how they are
+    defined; ``{bound}`` in it is the sanity bound.
+    """
+
+    nouns: Mapping[str, str]
+    by: str
+    question: str
+    note: str
+    measured: str
+    summary: Callable[[Words, Sequence[Mean]], list[str]]
+
+    def tables(self, found: Sequence[Mean]) -> list[str]:
+        """Return the tables that were measured, in the order they are told."""
+        return [table for table in self.nouns if any(each.table == table for each in found)]
+
+    def at_one_limit(self, found: Sequence[Mean]) -> list[Mean]:
+        """Keep one limit of each method at each ε."""
+        longest = max((each.k or 0 for each in found if each.metric == self.by), default=0)
+        by = next((each.measure for each in found if (each.metric, each.k or 0) == (self.by, longest)), self.by)
+        return at_one_limit(found, by)
+
+
+def measures(found: Sequence[Mean]) -> dict[str, Mean]:
+    """Return what was measured, in the order it is told: each with one mean of it.
+
+    >>> common = ("a", "sra", "sra", 3, 1.0, None, "items")
+    >>> two = [Mean(*common, "precision", k, None, 0.5, None, None, 1) for k in (20, 10)]
+    >>> list(measures(two))
+    ['precision of the top 10', 'precision of the top 20']
+    """
+    order = list(TITLES)
+    known = [each for each in found if each.metric in TITLES]
+    known.sort(key=lambda each: (order.index(each.metric), each.k or 0))
+    return {each.measure: each for each in known}
+
+
+def titles(each: Mean) -> tuple[str, str, str]:
+    """Return the heading, the title and the axis of what was measured."""
+    k = "" if each.k is None else f"{each.k:,}"
+    heading, title, axis = (text.format(k=k) for text in TITLES[each.metric])
+    return heading, title, axis
+
+
+def middle(epsilons: set[float]) -> float:
+    """Return the ε that tables and plots over the limit are shown for: 1 if it was run, else the middle one.
+
+    >>> middle({0.1, 1.0, 2.0}), middle({0.1, 0.5, 3.0})
+    (1.0, 0.5)
+    """
+    ordered = sorted(epsilons)
+    return 1.0 if 1.0 in epsilons else ordered[(len(ordered) - 1) // 2]
+
+
+def short(number: float) -> str:
+    """Write a number with three digits that matter.
+
+    >>> [short(each) for each in (0.01234, 12.345, 1234.5, 7_654_321.0, 0.0)]
+    ['0.0123', '12.3', '1,234', '7.65 million', '0']
+    """
+    for unit, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if abs(number) >= unit:
+            return f"{number / unit:.3g} {word}"
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"
+
+
+def of(found: Sequence[Mean], table: str) -> list[Mean]:
+    """Return what was measured of a table."""
+    return [each for each in found if each.table == table]
+
+
+def standings(found: Sequence[Mean], words: Words) -> dict[str, float]:
+    """Return the average place of each method of a table among the private ones, over all measures and ε.
+
+    The best comes first. What is only claimed gets the place it would have among the private ones.
+    """
+    found = words.at_one_limit(found)
+    private = [each for each in found if not is_claimed(each.label)]
+    taken = places(private)
+    for label in dict.fromkeys(each.label for each in found):
+        if label not in taken:
+            taken[label] = places([*private, *(each for each in found if each.label == label)])[label]
+    return dict(sorted(taken.items(), key=lambda each: each[1]))
+
+
+def _best(found: Sequence[Mean], epsilon: float, metric: str) -> list[Mean]:
+    """Return the private methods that are best at one ε: several, if they came out alike."""
+    entrants = [each for each in found if (each.epsilon, each.metric) == (epsilon, metric)]
+    entrants = [each for each in entrants if not is_claimed(each.label)]
+    return [each for each in entrants if not any(other.better_than(each) for other in entrants)]
+
+
+def _at(each: Mean) -> str:
+    return each.label if each.limit is None else f"{each.label} at limit {each.limit:,}"
+
+
+def _all_of(best: Sequence[Mean]) -> str:
+    """Name the best, however many came out alike.
+
+    >>> common = (3, 1.0, None, "items", "MAE", None, None, 2.0, None, None, 1)
+    >>> _all_of([Mean("a", name, name, *common) for name in ("lpa", "sra", "hpa", "gs")])
+    'lpa at limit 3, sra at limit 3 and 2 others alike'
+    """
+    names = [_at(each) for each in best]
+    return listed(names) if len(names) <= 3 else f"{', '.join(names[:2])} and {len(names) - 2} others alike"
+
+
+def _of_counts(words: Words, found: Sequence[Mean]) -> list[str]:
+    """Say which private methods came out best, overall and at one ε."""
+    said = []
+    for table in words.tables(found):
+        private = [each for each in words.at_one_limit(of(found, table)) if not is_claimed(each.label)]
+        if not private:
+            continue
+        order = [each for each in standings(of(found, table), words).items() if not is_claimed(each[0])]
+        told = f"For {words.nouns[table]}, over all ε and errors together, {order[0][0]} came out best"
+        if len(order) > 1:
+            ahead = " and ".join(f"{name} ({place:.1f})" for name, place in order[1:3])
+            told += f" of {len(order)} private methods (average place {order[0][1]:.1f}), ahead of {ahead}"
+        epsilon = middle({each.epsilon for each in private})
+        error = _best(private, epsilon, "MAE")
+        if error:
+            told += (
+                f". At ε = {epsilon:g} the smallest mean absolute error is that of {_all_of(error)}: its counts"
+            )
+            told += f" are off by {short(error[0].mean)} on average"
+        top = _best(private, epsilon, "precision")
+        if top:
+            kind = "items" if table == "items" else "items of each context"
+            told += (
+                f". Most of the 10 most counted {kind} are found by {_all_of(top)}: {10 * top[0].mean:.1f} of them"
+            )
+        said.append(f"{told}.")
+    return said
+
+
+def _of_rankings(words: Words, found: Sequence[Mean]) -> list[str]:
+    """Say of each K what rank and the best counts find at one ε."""
+    said = []
+    for table in words.tables(found):
+        mine = words.at_one_limit(of(found, table))
+        epsilon = middle({each.epsilon for each in mine})
+        for measure, sample in measures(mine).items():
+            entrants = [each for each in mine if (each.measure, each.epsilon) == (measure, epsilon)]
+            entrants = [each for each in entrants if not is_claimed(each.label)]
+            entrants.sort(key=lambda each: -each.mean)
+            if not entrants:
+                continue
+            k = sample.k or 0
+            of_each = "" if table == "items" else " of each context"
+            ahead = ", ".join(f"{_at(each)} {k * each.mean:.1f}" for each in entrants[:4])
+            said.append(f"Of the {some(k, 'item')}{of_each} that most people have, at ε = {epsilon:g}: {ahead}.")
+    return said
+
+
+def _of_selection(words: Words, found: Sequence[Mean]) -> list[str]:
+    """Say of each share how many items are selected at one ε."""
+    said = []
+    for table in words.tables(found):
+        best = words.at_one_limit(of(found, table))
+        epsilon = middle({each.epsilon for each in best})
+        for label in dict.fromkeys(each.label for each in best):
+            mine = {each.metric: each for each in best if (each.label, each.epsilon) == (label, epsilon)}
+            if "selected" not in mine:
+                continue
+            limit = mine["selected"].limit
+            how = "" if limit is None else f" to {some(limit, 'item')} a person (the best in hindsight)"
+            covered = f", with {per_cent(mine['covered'].mean, 1)} of all records" if "covered" in mine else ""
+            said.append(
+                f"At ε = {epsilon:g}, {label}{how}: {mine['selected'].mean:,.1f} items are selected{covered}."
+            )
+    return said
+
+
+WORDS: Mapping[str, Words] = {
+    "counts": Words(
+        nouns={"items": "item counts", "edges": "item-by-context counts"},
+        by="MAE",
+        question="which method suits this log",
+        note="each method at the limit with its smallest MAE, in hindsight. Sorted by the average place among the "
+        "private methods, over all errors and all ε. Bold: the best private method.",
+        measured="MSE and MAE are means over all cells, zeros included. MRE divides by the true count, but by no "
+        "less than {bound}, which is 0.1 % of the people and at least 1. KL replaces counts of zero or less by "
+        "0.01. Precision is that of the top 10, for item-by-context counts of each context on average; equal "
+        "counts are ranked at random.",
+        summary=_of_counts,
+    ),
+    "rankings": Words(
+        nouns={"items": "all items", "edges": "the items of each context"},
+        by="precision",
+        question="what finds the top",
+        note="each method at the limit that finds most of the longest top, in hindsight. Sorted by the average "
+        "place among the private methods, over all ε. Bold: the best private method.",
+        measured="Best are the items that most people have, and every method counts people. Precision is the "
+        "share of the true top K that is found, for contexts on average over those in which anything happened; "
+        "equal counts are ranked at random. “rank” is headcount rank with that K, “peeling” chooses one item "
+        "after the other whatever K is, and the others are headcount release and then top: of item counts alone, "
+        "and for contexts of both tables.",
+        summary=_of_rankings,
+    ),
+    "selection": Words(
+        nouns={"selection": "selected items"},
+        by="selected",
+        question="what a share of ε finds",
+        note="each share as --select-items uses it by itself, and with the limit that selects most, in hindsight. "
+        "Bold: the most.",
+        measured="Items are selected as a release with --select-items does first, with the share of ε that a name "
+        "says and all of δ. Records covered are those of selected items, of all that there are. Items that nobody "
+        "has are never selected.",
+        summary=_of_selection,
+    ),
+}
+"""By what is compared."""

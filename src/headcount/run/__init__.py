@@ -1,0 +1,1 @@
+"""One run: from a request through its charge to a release."""

@@ -1,0 +1,138 @@
+"""The curator: the only place where data, method and budget meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from headcount.accounting.budget import Grant
+from headcount.accounting.guarantee import Guarantee
+from headcount.accounting.noise_distributions import Law
+from headcount.engines.engine import Engine
+from headcount.engines.local.engine import LocalEngine
+from headcount.errors import GrantError, RefusedError
+from headcount.events.log import EventLog
+from headcount.events.sources.source import assumptions_of
+from headcount.methods.method import check_engine
+from headcount.methods.partition_selection.plan import found_nothing, promised, select_all, split_among
+from headcount.methods.partition_selection.release import advice, empty_release, told
+from headcount.methods.request import Spending
+from headcount.noise import NoiseSource, OperatingSystemNoise
+from headcount.releases.release import Release, moment
+from headcount.run.charge import Charging, Outlook, begin_reading, charged, cost_in_the_end, withheld
+from headcount.run.prepare import Prepared, prepared
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a request will promise and cost, and how noisy each table will be: known without reading events."""
+
+    guarantee: Guarantee
+    cells: Mapping[str, int | None]
+    noise: Mapping[str, Law]
+    selections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """How that will be selected which has no public list."""
+    ledger: Outlook | None = None
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as plain data; a half-width holds before items and edges are reconciled."""
+        noise = {
+            table: {**law.to_json(), "deviation": law.variance**0.5, "half_width_95": law.half_width(0.95)}
+            for table, law in self.noise.items()
+        }
+        promise = self.guarantee.to_json()
+        price = {"epsilon": promise["epsilon"], "delta": promise["delta"]}
+        cells, ledger = dict(self.cells), None if self.ledger is None else self.ledger.to_json()
+        plan: dict[str, Any] = {
+            "guarantee": promise,
+            "price": price,
+            "cells": cells,
+            "noise": noise,
+            "ledger": ledger,
+        }
+        if self.notes:
+            plan["notes"] = list(self.notes)
+        return plan | {stage: dict(how) for stage, how in self.selections.items()}
+
+
+@dataclass
+class Curator:
+    """Runs requests over logs, with real randomness alone; with ``charging``, none that the ledger does not grant.
+
+    The order is always the same: everything is validated, the cost is reserved, then events are read, then the
+    release is written and noted as published. A crash anywhere leaves the cost spent.
+
+    >>> from headcount.methods.counts.request import ReleaseRequest
+    >>> log, curator = EventLog.of([("ann", "tea"), ("bob", "tea")], items=["rye", "tea"]), Curator()
+    >>> ready = curator.prepare(ReleaseRequest(epsilon="1", method="sra", limit=1), log)
+    >>> curator.plan(ready).cells, curator.run(ready).guarantee.short()
+    ({'items': 2}, 'ε = 1, privacy: proven, per person')
+    """
+
+    engine: Engine = field(default_factory=LocalEngine)
+    noise: NoiseSource = field(default_factory=OperatingSystemNoise)
+    charging: Charging | None = None
+
+    def __post_init__(self) -> None:
+        if not self.noise.is_private:
+            raise RefusedError(
+                "a seeded noise source protects nobody",
+                remedy="seeds are for tests; call the method itself there",
+            )
+
+    def prepare(self, request: Spending, log: EventLog) -> Prepared:
+        """Validate everything that can be validated without reading an event, and build the method once."""
+        ready = prepared(request, log)
+        check_engine(ready.method.name, ready.method.bounds, self.engine, log)
+        for each in ready.selections:
+            check_engine(each.of.flag, each.bounds, self.engine, log)
+        return ready
+
+    def plan(self, ready: Prepared) -> Plan:
+        """Say what would happen; with a ledger, what it would cost there, and what is left."""
+        outlook = None if self.charging is None else self.charging.outlook(ready)
+        promised = ready.guarantee if outlook is None else ready.guarantee.within(outlook.account.budget.windows)
+        return Plan(promised, ready.cells, ready.laws, ready.selecting, outlook, ready.notes)
+
+    def run(self, ready: Prepared) -> Release:
+        """Release what is asked for; the grant must be spent exactly.
+
+        With a ledger, what was published for the same request before is returned, at no cost.
+        """
+        if self.charging is None:
+            return self._run(ready)
+        made = self.charging.reserve(ready)
+        if isinstance(made, Release):
+            return made
+        begin_reading(made, ready.log)
+        begun = moment()  # a release is dated by it: its end would tell how long the data took
+        release = replace(withheld(lambda: self._run(ready)), created=begun)
+        return charged(release, made, self.charging, cost_in_the_end(ready, release))
+
+    def _run(self, ready: Prepared) -> Release:
+        grant, request = ready.request.grant(), ready.request
+        if ready.selections:
+            release = self._select(ready, grant)
+        else:
+            release = ready.method.release(ready.log, grant, self.noise, self.engine)
+        if not grant.is_spent:
+            raise GrantError(f"method {release.method} left a part of its grant unspent")
+        asked = request.model_dump(mode="json", exclude_defaults=True)
+        guarantee = release.guarantee.assuming(*assumptions_of(ready.log.source))
+        told_of = {"events": ready.log.requested(), request.command: asked}
+        return replace(release, guarantee=guarantee, request=told_of)
+
+    def _select(self, ready: Prepared, grant: Grant) -> Release:
+        """Select what has no public list, and release what is asked for with what is left of the grant."""
+        parts, rest = split_among(ready.selections, grant)
+        log, selected = select_all(ready.selections, ready.log, parts, self.noise, self.engine)
+        nothing = found_nothing(selected)
+        if nothing is None:
+            release = ready.for_selected(log).release(log, rest, self.noise, self.engine)
+        else:
+            why = advice(nothing, selected[nothing.stage])
+            release = empty_release(ready.method, log, rest, self.noise, ready.columns, why)
+        guarantee = promised(ready.selections, release.guarantee, ready.log, grant)
+        return told(replace(release, guarantee=guarantee), selected)

@@ -1,1 +1,0 @@
-"""What pages of curators show, as plain values: steps of a dataset, budgets, plans and runs in words."""

@@ -1,1 +1,0 @@
-"""What a release says, searched, sorted, compared and read: pure functions of released tables, without the web."""

@@ -1,0 +1,19 @@
+"""A posted form, for routes: ``sent: Sent`` in a signature."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from fastapi import Depends, Request
+
+from headcount.studio.forms.posted_form import posted, text
+
+__all__ = ["Sent", "text"]
+
+
+async def _sent(request: Request) -> dict[str, list[str]]:
+    return posted((await request.form()).multi_items())
+
+
+Sent: TypeAlias = Annotated[dict[str, list[str]], Depends(_sent)]
+"""Texts by the names of fields."""

@@ -1,0 +1,6 @@
+"""Work of the studio: processes of their own open logs, and a thread of the server starts them.
+
+The server itself opens none. :mod:`~headcount.studio.jobs.runner` takes jobs from the queue,
+:mod:`~headcount.studio.jobs.worker` is the process, :mod:`~headcount.studio.jobs.tasks` is what it does, and
+:mod:`~headcount.studio.jobs.plan_pool` keeps processes warm for what is quick and charges nothing.
+"""

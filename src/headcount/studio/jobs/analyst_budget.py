@@ -1,0 +1,73 @@
+"""A budget as an analyst may know it: charges count in full, and nothing given back before its result is shown.
+
+An amount that is given back tells the outcome of a selection. So a release of another user gives back once it is
+published. A refund tells that no event was read; it counts from a step of the clock on, as a charge does. The
+analyst's own charges count once their results are shown.
+
+A request must fit into this account when it is planned, and again when it is charged. Then every charge counts at
+once, so the account never has more left than the ledger, which checks last. So neither a refusal nor its
+words depend on a result that the analyst does not see.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from headcount.errors import RefusedError
+from headcount.ledger.accounts import account_of
+from headcount.ledger.balances import Asked, Book, Place
+from headcount.ledger.charges import plain
+from headcount.ledger.journal.entries import Entry
+from headcount.run.charge import Charging, Outlook, cost, earlier, span_of
+from headcount.run.prepare import Prepared
+
+
+@dataclass(frozen=True)
+class AsShown(Charging):
+    """Charging as an analyst may know it; a release that they do not see was not issued."""
+
+    seen: Collection[str] = ()
+    """Digests of the releases that the analyst sees."""
+    unseen: Collection[int] = ()
+    """Reservations of the analyst whose results are not shown yet."""
+    until: float = math.inf
+    """The last step of the clock, in seconds since 1970: later charges of others do not count yet."""
+
+    def outlook(self, ready: Prepared) -> Outlook:
+        """Say where the request stands; refuse what the shown account has no room for."""
+        issued = None if self.again else self.ledger.issued(self.dataset, self.version, *ready.identity())
+        issued = issued if issued is not None and issued.digest in self.seen else None
+        charge, span = cost(ready), span_of(ready.log)
+        whole = self.ledger.replayed(self.dataset, self._counts)
+        own = self._own(whole)
+        left = own.left(self.analyst, span)
+        if issued is not None:
+            earlier(issued, charge)
+        else:
+            whole.budget.price(charge)  # first: why the filter cannot judge it is public
+            try:
+                whole.check(Asked(self.analyst, charge, span))
+            except RefusedError:
+                raise RefusedError(
+                    f"this is beyond the budget; of your own, ε = {plain(max(left, Decimal(0)))} is left",
+                    remedy="ask for less, or use what is published already",
+                ) from None
+        folder, touched = None if issued is None else issued.folder, own.budget.touched(span)
+        return Outlook(account_of(own), self.analyst, self.version, charge, left, touched, folder)
+
+    def _own(self, whole: Book) -> Book:
+        """Return the book as if the analyst were the only user of the budget."""
+        mine = {window: held for (analyst, window), held in whole.balances.items() if analyst == self.analyst}
+        held = {Place(who, window): held for window, held in mine.items() for who in ("", self.analyst)}
+        return replace(whole, balances=held)
+
+    def _counts(self, entry: Entry) -> bool:
+        if entry.analyst == self.analyst:
+            return not {entry.number, entry.reservation}.intersection(self.unseen)
+        if entry.kind == "publish":
+            return entry.digest in self.seen
+        return datetime.fromisoformat(entry.time).timestamp() <= self.until

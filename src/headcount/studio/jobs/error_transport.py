@@ -1,0 +1,41 @@
+"""Errors that travel between processes, in the words of the web."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headcount import errors
+from headcount.errors import HeadcountError
+from headcount.run.charge import WithheldError
+from headcount.studio.web import error_responses
+
+_KINDS: Mapping[str, type[HeadcountError]] = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, HeadcountError)
+}
+
+
+def for_the_web(error: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an error without dashes of flags.
+
+    >>> for_the_web({"error": "UsageError", "problem": "--delta is missing", "given": None, "remedy": None})
+    {'error': 'UsageError', 'problem': 'delta is missing', 'given': None, 'remedy': None}
+    """
+    return {
+        name: error_responses.for_the_web(said) if name in ("problem", "remedy", "message") and said else said
+        for name, said in error.items()
+    }
+
+
+def raised(error: Mapping[str, Any]) -> HeadcountError:
+    """Make an error of what another process said of it.
+
+    >>> raised({"error": "UsageError", "problem": "epsilon is missing", "given": None, "remedy": "give one"})
+    UsageError('epsilon is missing; give one')
+    """
+    if error["error"] == WithheldError.__name__:
+        return WithheldError()
+    kind = _KINDS.get(str(error["error"]), HeadcountError)
+    return kind(str(error["problem"]), given=error["given"], remedy=error["remedy"])

@@ -1,0 +1,159 @@
+"""What the server tells a process that works, and what it hears from it: one line of JSON each.
+
+The server writes what is to be done, and later perhaps that it is cancelled. If what it writes to ends, the server
+is gone, and the process goes, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from headcount.ledger import Reservation
+from headcount.studio.jobs.job_request import CancelledError
+from headcount.studio.settings import Settings
+
+if TYPE_CHECKING:
+    from headcount.studio.store.datasets import Dataset
+
+CANCEL = "cancel"
+_EVERY = 0.25
+"""Seconds between two lines of progress."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a process is to do, as plain data."""
+
+    task: str
+    data: str
+    ledger: str
+    remote: bool = False
+    memory: int = 0
+    seconds: float = 0.0
+    dataset: Mapping[str, Any] | None = None
+    family: str | None = None
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    analyst: str = ""
+    by_curator: bool = False
+    seen: Sequence[str] = ()
+    """Digests of the releases that an analyst sees; others were not released, as far as a plan says."""
+    unseen: Sequence[int] = ()
+    """Reservations of an analyst whose results are not shown yet: a plan does not count them."""
+    until: float = math.inf
+    """When a charge of another user was reserved at the latest that a plan counts, in seconds since 1970."""
+    out: str = ""
+    at: float = 0.0
+    """When it was asked for, in seconds since 1970."""
+
+    @classmethod
+    def of(cls, settings: Settings, task: str, dataset: Dataset | None = None, **more: Any) -> Told:
+        """Put together what a process must know."""
+        limits = settings.limits
+        about = None if dataset is None else asdict(dataset)
+        return cls(
+            task=task,
+            data=str(settings.data.absolute()),
+            ledger=absolute(settings.ledger_url),
+            remote=settings.remote,
+            memory=limits.work_bytes,
+            seconds=limits.work_seconds,
+            dataset=about,
+            **more,
+        )
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the studio, as far as they matter to the process."""
+        return Settings(Path(self.data), ledger=self.ledger, remote=self.remote)
+
+    def line(self) -> str:
+        """Write it as one line."""
+        return json.dumps(asdict(self)) + "\n"
+
+    @classmethod
+    def from_line(cls, line: str) -> Told:
+        """Read it back."""
+        return cls(**json.loads(line))
+
+
+def absolute(url: str) -> str:
+    """Return the address of a ledger as it is from any folder.
+
+    >>> absolute("postgresql://server/db"), absolute("sqlite:////srv/headcount.db")
+    ('postgresql://server/db', 'sqlite:////srv/headcount.db')
+    """
+    scheme, _, path = url.partition(":///")
+    return f"sqlite:///{Path(path).absolute()}" if scheme == "sqlite" else url
+
+
+class Line:
+    """The line to the server; several threads may speak."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out, self._lock, self._last = out, threading.Lock(), 0.0
+
+    def say(self, **what: Any) -> None:
+        """Tell the server something."""
+        with self._lock:
+            self._out.write(json.dumps(what) + "\n")
+            self._out.flush()
+
+    def progress(self, stage: str, done: int, total: int | None) -> None:
+        """Tell how far work is, now and then."""
+        now = time.monotonic()
+        if now - self._last >= _EVERY:
+            self._last = now
+            self.say(progress={"doing": stage, "done": done, "of": total})
+
+
+class Gate:
+    """Where a request is charged: who cancels before loses nothing, who cancels after has paid."""
+
+    def __init__(self, line: Line) -> None:
+        self._line, self._lock = line, threading.Lock()
+        self._cancelled = False
+        self._reservation: Reservation | None = None
+
+    @property
+    def charged(self) -> bool:
+        """Whether a cost was reserved, and not given back."""
+        return self._reservation is not None and self._reservation.state != "refunded"
+
+    @contextlib.contextmanager
+    def reserving(self) -> Iterator[Callable[[Reservation], None]]:
+        """Hold back who cancels meanwhile; what is given is called once the cost is reserved, and nothing read."""
+        with self._lock:
+            yield self._pass
+
+    def _pass(self, reservation: Reservation) -> None:
+        if self._cancelled:
+            raise CancelledError.of(charged=False)
+        self._reservation = reservation
+
+    def cancel(self) -> None:
+        """End this process, and say whether it has paid."""
+        self._cancelled = True
+        with self._lock:
+            self._line.say(cancelled=CancelledError.of(charged=self.charged).to_json())
+            os._exit(0)
+
+    def watch(self) -> None:
+        """Listen to the server from a thread of its own, and end with it."""
+
+        def listen() -> None:
+            for line in sys.stdin:
+                if line.strip() == CANCEL:
+                    self.cancel()
+            os._exit(3)
+
+        threading.Thread(target=listen, daemon=True).start()

@@ -1,0 +1,156 @@
+"""Looking without charging: a few warm processes that plan, and look at files, each for one question at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import subprocess
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from headcount.errors import DataError, SurroundingsError
+from headcount.studio.jobs.error_transport import raised
+from headcount.studio.jobs.ipc import Told
+from headcount.studio.jobs.runner import end, heard, started
+from headcount.studio.store.throttling import TooManyError
+
+_AT_ONCE = 2
+"""So many looks are worked on at once, of analysts one less: a curator waits for no analyst."""
+_OF_ONE = 3
+"""So many looks of a user may be under way: one is worked on, the others wait."""
+_WAITING = 20
+"""So many looks may wait in all: each holds a thread of the server."""
+_SECONDS = 60.0
+"""Seconds that a look may take."""
+_OFTEN = 500
+"""So many looks a process takes before another one is made."""
+
+
+class Looking:
+    """Warm processes; what one of them cannot take, such as a file that crashes it, harms nobody else."""
+
+    def __init__(self, seconds: float = _SECONDS) -> None:
+        self._seconds = seconds
+        self._turns = threading.BoundedSemaphore(_AT_ONCE)
+        self._analysts_turns = threading.BoundedSemaphore(_AT_ONCE - 1)
+        self._idle: list[_Warm] = []
+        self._lock = threading.Lock()
+        self._asking: Counter[str] = Counter()
+        self._own: dict[str, threading.Lock] = {}
+        self._closed = False
+
+    def warm(self) -> None:
+        """Have a process ready."""
+        with self._taken():
+            pass
+
+    def close(self) -> None:
+        """End all processes."""
+        with self._lock:
+            self._closed = True
+            ending, self._idle = self._idle, []
+        for each in ending:
+            each.close()
+
+    def look(self, told: Told) -> dict[str, Any]:
+        """Have something looked at, and return what was found, or raise what went wrong."""
+        with self._turn(told.analyst, by_curator=told.by_curator), self._taken() as warm:
+            said = warm.ask(told, self._seconds)
+        if "done" in said:
+            return dict(said["done"])
+        raise raised(said["failed"])
+
+    @contextlib.contextmanager
+    def _turn(self, user: str, *, by_curator: bool) -> Iterator[None]:
+        """Wait for a turn. A user has one at a time, so that one who asks for much delays no other user."""
+        with self._lock:
+            is_full = not by_curator and self._asking.total() >= _AT_ONCE + _WAITING
+            if self._asking[user] >= _OF_ONE or is_full:
+                raise TooManyError("too much is looked at just now", remedy="wait a second", seconds=1)
+            self._asking[user] += 1
+            own = self._own.setdefault(user, threading.Lock())
+        try:
+            among = contextlib.nullcontext() if by_curator else _held(self._analysts_turns, self._seconds)
+            with _held(own, self._seconds), among, _held(self._turns, self._seconds):
+                yield
+        finally:
+            with self._lock:
+                self._asking[user] -= 1
+                if not self._asking[user]:
+                    del self._asking[user], self._own[user]
+
+    @contextlib.contextmanager
+    def _taken(self) -> Iterator[_Warm]:
+        with self._lock:
+            warm = self._idle.pop() if self._idle else None
+        if warm is None or warm.process.poll() is not None:
+            if warm is not None:
+                warm.close()
+            warm = _Warm()
+        try:
+            yield warm
+        except BaseException:
+            warm.close()
+            raise
+        with self._lock:
+            keep = not self._closed and warm.asked < _OFTEN and warm.process.poll() is None
+            if keep:
+                self._idle.append(warm)
+        if not keep:
+            warm.close()
+
+
+@contextlib.contextmanager
+def _held(turn: threading.Lock | threading.BoundedSemaphore, seconds: float) -> Iterator[None]:
+    if not turn.acquire(timeout=seconds):
+        raise SurroundingsError("too much is looked at just now", remedy="try again")
+    try:
+        yield
+    finally:
+        turn.release()
+
+
+class _Warm:
+    """A process that was started before it is needed, and a thread that hears it."""
+
+    def __init__(self) -> None:
+        self._held = contextlib.ExitStack()
+        self.process: subprocess.Popen[str] = self._held.enter_context(started("--looking"))
+        self.asked = 0
+        self._heard: queue.Queue[Mapping[str, Any] | None] = queue.Queue()
+        self._thread = threading.Thread(target=self._listen, name="studio-look", daemon=True)
+        self._thread.start()
+
+    def ask(self, told: Told, seconds: float) -> Mapping[str, Any]:
+        """Ask for something, and wait for the answer."""
+        self.asked += 1
+        try:
+            assert self.process.stdin is not None  # noqa: S101
+            self.process.stdin.write(told.line())
+            self.process.stdin.flush()
+            while True:
+                said = self._heard.get(timeout=seconds)
+                if said is None:
+                    raise DataError("this could not be read: the process that looked at it crashed")
+                if "done" in said or "failed" in said:
+                    return said
+        except queue.Empty:
+            raise SurroundingsError(
+                "this took too long to look at", remedy="try again, or with less data"
+            ) from None
+        except OSError as error:
+            raise SurroundingsError("nothing can be looked at just now", remedy="try again") from error
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self._thread.join()
+        self._held.close()
+        end(self.process)
+
+    def _listen(self) -> None:
+        for line in self.process.stdout or ():
+            self._heard.put(heard(line))
+        self._heard.put(None)

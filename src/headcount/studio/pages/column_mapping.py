@@ -1,0 +1,152 @@
+"""What the columns of a dataset mean, and what is public: for curators, with three raw rows before their eyes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+
+from headcount.errors import HeadcountError
+from headcount.studio import forms, uploads
+from headcount.studio.access import Door, door, visitor
+from headcount.studio.forms.form_body import Sent, text
+from headcount.studio.forms.labels import in_words
+from headcount.studio.services.dataset_registration import SOURCE_FLAGS, role_words
+from headcount.studio.services.dataset_steps import is_public, is_source, steps
+from headcount.studio.store.datasets import Dataset
+from headcount.studio.studio import studio_of
+from headcount.studio.web import templates
+from headcount.studio.web.error_responses import status_of
+
+_curators = door(Door.CURATORS, include_in_schema=False)
+
+
+@_curators.get("/datasets/{dataset}/columns")
+def columns(request: Request, dataset: str) -> Response:
+    """Show three rows, and what the columns seem to be."""
+    return _columns(request, dataset)
+
+
+@_curators.post("/datasets/{dataset}/columns")
+def map_columns(request: Request, dataset: str, sent: Sent) -> Response:
+    """Keep what the columns mean; how text is written can be changed alone, to look again."""
+    studio, who = studio_of(request), visitor(request)
+    held = studio.datasets.get(who, dataset)
+    again = bool(text(sent, "again"))
+    try:
+        seen = {} if again else _look(request, held)
+        fields = [
+            each for each in _fields(request, held, seen, _is_column) if not again or each.name in SOURCE_FLAGS
+        ]
+        said = forms.values(fields, sent)
+        kept = {name: value for name, value in held.flags.items() if name not in {each.name for each in fields}}
+        studio.datasets.update(who, dataset, flags={**kept, **said})
+    except HeadcountError as error:
+        return _columns(request, dataset, sent, error)
+    return RedirectResponse(f"/datasets/{dataset}/columns" if again else _next(request, dataset, "columns"), 303)
+
+
+@_curators.get("/datasets/{dataset}/public")
+def public(request: Request, dataset: str, file: str = "") -> Response:
+    """Ask what is public: the catalogue, or that there is none."""
+    return _public(request, dataset, file)
+
+
+@_curators.post("/datasets/{dataset}/public")
+def say_public(request: Request, dataset: str, sent: Sent) -> Response:
+    """Keep what is public."""
+    studio, who = studio_of(request), visitor(request)
+    held = studio.datasets.get(who, dataset)
+    fields = _fields(request, held, {}, is_public)
+    try:
+        said = forms.values(fields, sent)
+        kept = {name: value for name, value in held.flags.items() if name not in {each.name for each in fields}}
+        studio.datasets.update(who, dataset, flags={**kept, **said})
+        studio.work.look(who, "log", dataset=dataset)
+    except HeadcountError as error:
+        return _public(request, dataset, "", sent, error)
+    return RedirectResponse(_next(request, dataset, "public"), 303)
+
+
+def _is_column(field: forms.Field) -> bool:
+    return not is_public(field) and not is_source(field)
+
+
+def _look(request: Request, dataset: Dataset) -> dict[str, Any]:
+    """Look at the first rows, in a process of its own."""
+    return studio_of(request).work.look(visitor(request), "inspect", dataset=dataset.id)
+
+
+def _fields(
+    request: Request, dataset: Dataset, seen: Mapping[str, Any], which: Callable[[forms.Field], bool]
+) -> list[forms.Field]:
+    names = [each["name"] for each in seen.get("columns", ())]
+    files = uploads.listed(studio_of(request).settings)
+    return [each for each in forms.reading_fields(dataset.reads, columns=names, files=files) if which(each)]
+
+
+def _columns(
+    request: Request, dataset: str, sent: forms.Posted | None = None, error: HeadcountError | None = None
+) -> Response:
+    studio, who = studio_of(request), visitor(request)
+    held = studio.datasets.get(who, dataset)
+    try:
+        seen = _look(request, held)
+    except HeadcountError as unreadable:
+        error, seen = (
+            error or unreadable,
+            {"columns": [], "rows": 0, "flags": {}, "doubt": None, "reads": held.reads},
+        )
+    mapped = {name for name in held.flags if name not in SOURCE_FLAGS}
+    by_field = error.by_field if isinstance(error, forms.FormError) else {}
+    fields = _fields(request, held, seen, _is_column)
+    return templates.page(
+        request,
+        "mapping.html.jinja",
+        status=200 if error is None else status_of(error),
+        dataset=held,
+        seen=seen,
+        roles=role_words(seen["flags"]),
+        doubt=in_words(seen["doubt"] or ""),
+        guessed=not mapped,
+        fields=forms.shown(fields, held.flags if mapped else {**held.flags, **seen["flags"]}, sent, by_field),
+        error=None if by_field else error,
+    )
+
+
+def _public(
+    request: Request,
+    dataset: str,
+    file: str,
+    sent: forms.Posted | None = None,
+    error: HeadcountError | None = None,
+) -> Response:
+    studio, who = studio_of(request), visitor(request)
+    held = studio.datasets.get(who, dataset)
+    fields = _fields(request, held, {}, is_public)
+    listing = next((each.name for each in fields if each.kind == "listing"), None)
+    shown = dict(held.flags) | ({listing: file} if file and listing else {})
+    by_field = error.by_field if isinstance(error, forms.FormError) else {}
+    return templates.page(
+        request,
+        "public.html.jinja",
+        status=200 if error is None else status_of(error),
+        dataset=held,
+        fields=forms.shown(fields, shown, sent, by_field),
+        error=None if by_field else error,
+    )
+
+
+def _next(request: Request, dataset: str, after: str) -> str:
+    """Return where to go on: the next step that is to be done, else the dataset."""
+    studio, who = studio_of(request), visitor(request)
+    held = studio.datasets.get(who, dataset)
+    known = studio.datasets.account(who, dataset) is not None
+    made = steps(held, forms.reading_fields(held.reads), has_budget=known)
+    later = made[next(number for number, each in enumerate(made) if each.name == after) + 1 :]
+    return next((each.address for each in later if not each.done), f"/datasets/{dataset}")
+
+
+ROUTERS = (_curators,)

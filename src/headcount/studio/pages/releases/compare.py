@@ -1,0 +1,69 @@
+"""Two releases side by side."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from fastapi.responses import Response
+
+from headcount.studio.access import Door, door, visitor
+from headcount.studio.services.exploration import views
+from headcount.studio.services.exploration.compare import comparable, compare
+from headcount.studio.services.exploration.rows import heading, number
+from headcount.studio.services.open_release import reading
+from headcount.studio.studio import studio_of
+from headcount.studio.web import templates
+
+_all = door(Door.SIGNED_IN, include_in_schema=False)
+
+ROWS = 50
+
+Words = Annotated[str, Query(max_length=200)]
+Place = Annotated[int, Query(ge=0, le=2**31)]
+
+
+@_all.get("/compare")
+def compare_page(
+    request: Request, first: Words = "", second: Words = "", table: Words = "", q: Words = "", start: Place = 0
+) -> Response:
+    """Choose two releases, and show how they differ."""
+    listed = studio_of(request).releases.listed(visitor(request))
+    chosen = {"first": first, "second": second, "table": table, "q": q}
+    if not (first and second):
+        return templates.page(request, "compare.html.jinja", listed=listed, chosen=chosen, told=None)
+    one, other = (reading(request, each) for each in (first, second))
+    told = one.opened.once(
+        ("compared", other.known.digest, table), lambda: compare(one.opened, other.opened, table or None)
+    )
+    page = told.rows.page(q, start=start, size=ROWS)
+    shown: dict[str, Any] = {
+        "told": told,
+        "page": page,
+        "chosen": chosen,
+        "rows": [
+            (
+                [one.opened.name(key, row[key]) if row[key] is not None else "unknown" for key in told.keys],
+                {name: number(row[name], name) for name in _NUMBERS},
+                row,
+            )
+            for row in page.rows
+        ],
+        "headings": [heading(each) for each in told.keys],
+    }
+    if request.headers.get("hx-target") == "compared":
+        return templates.part(request, "compare_part.html.jinja", **shown)
+    return templates.page(
+        request,
+        "compare.html.jinja",
+        listed=listed,
+        one=one.known,
+        other=other.known,
+        tables=[(each, views.title_of(each)) for each in comparable(one.opened.release, other.opened.release)],
+        **shown,
+    )
+
+
+_NUMBERS = ("first", "second", "difference", "low", "high")
+
+ROUTERS = (_all,)

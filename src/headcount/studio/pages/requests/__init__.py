@@ -1,0 +1,1 @@
+"""Pages about requests: plan, ask, follow and review."""

@@ -1,0 +1,60 @@
+"""Outlooks on pages: what a request would promise and cost, as it is typed, for curators and analysts alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from headcount.errors import HeadcountError
+from headcount.methods.family import Family
+from headcount.studio import forms
+from headcount.studio.access import visitor
+from headcount.studio.forms.form_body import text
+from headcount.studio.services.request_form import asking_fields, family_for, read_asked
+from headcount.studio.store.datasets import Dataset
+from headcount.studio.studio import studio_of
+from headcount.studio.web import templates
+
+_SHOWN = "shown"
+"""The method whose fields a form shows."""
+
+
+def asked_of(request: Request, dataset: str, sent: forms.Posted) -> tuple[Dataset, Family]:
+    """Return what a form is about: a dataset that who asks sees, and a family that fits it."""
+    held = studio_of(request).datasets.get(visitor(request), dataset)
+    return held, family_for(held, text(sent, "family"))
+
+
+def planned(
+    request: Request, dataset: Dataset, family: Family, sent: forms.Posted
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a form asks for, and what would come of it; what cannot be paid is refused here already."""
+    studio, who = studio_of(request), visitor(request)
+    asked = read_asked(dataset, family, sent, curator=who.is_curator)
+    return asked, studio.work.look(who, "plan", dataset=dataset.id, family=family.name, asked=asked)
+
+
+def outlook_part(request: Request, dataset: str, sent: forms.Posted) -> Response:
+    """Say what a request would promise and cost; where the method changed, show its fields, too."""
+    held, family = asked_of(request, dataset, sent)
+    method = text(sent, "method")
+    known = asking_fields(held, family, method or None, curator=visitor(request).is_curator)
+    found: dict[str, Any] = {"plan": None, "error": None, "wrong": {}}
+    try:
+        found["plan"] = planned(request, held, family, sent)[1]
+    except forms.FormError as error:
+        found["wrong"] = error.by_field
+    except HeadcountError as error:
+        found["error"] = error
+    return templates.part(
+        request,
+        "outlook.html.jinja",
+        dataset=held,
+        family=family,
+        fields=None if method == text(sent, _SHOWN) else forms.shown(known, {}, sent, {}),
+        method=method,
+        labels={each.name: each.label for each in known},
+        **found,
+    )

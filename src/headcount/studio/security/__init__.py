@@ -1,0 +1,1 @@
+"""Who may do what: passwords, secret tokens, request checks and paths."""

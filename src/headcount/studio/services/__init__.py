@@ -1,0 +1,1 @@
+"""The use cases of the studio, as plain functions below pages and API."""

@@ -1,0 +1,66 @@
+"""Budgets as pages show them: how much is spent, in numbers and words, and the journal line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import NamedTuple
+
+from headcount.ledger import Account
+from headcount.ledger.charges import plain
+from headcount.ledger.describe import about
+from headcount.ledger.journal.entries import Entry
+
+
+class Gauge(NamedTuple):
+    """How much of a budget is spent."""
+
+    spent: str
+    total: str
+    words: str
+
+
+class Line(NamedTuple):
+    """An entry of the journal."""
+
+    number: int
+    time: str
+    kind: str
+    analyst: str
+    about: str
+
+
+_KINDS = {
+    "create": "budget made",
+    "reserve": "charged",
+    "publish": "released",
+    "refund": "given back",
+    "allow": "allowed",
+}
+
+
+def gauge(account: Account | None) -> Gauge | None:
+    """Return the gauge of an account; where the budget has windows, of the fullest; None if there is no budget."""
+    if account is None:
+        return None
+    fullest = max(account.windows, key=lambda each: each.epsilon, default=account)
+    total = fullest.most if fullest.most.is_finite() else account.budget.epsilon
+    where = f" {fullest.dates}" if fullest.dates else ""
+    each = f" in each window of {account.budget.windows}" if account.budget.windows else ""
+    left = max(total - fullest.epsilon, Decimal(0))
+    words = f"ε = {plain(fullest.epsilon)} of {plain(total)} spent{where or each}, {plain(left)} left"
+    return Gauge(plain(fullest.epsilon), plain(total), words)
+
+
+def lines(entries: Iterable[Entry]) -> list[Line]:
+    """Return the journal for a page, the newest first."""
+    return [
+        Line(
+            each.number,
+            each.time[:19].replace("T", " "),
+            _KINDS.get(each.kind, each.kind),
+            each.analyst or "",
+            f"entry {each.reservation}" if each.kind == "publish" else about(each, folders=False),
+        )
+        for each in reversed(list(entries))
+    ]

@@ -1,0 +1,1 @@
+"""Exploration of a release: search, sort, compare, profile and download."""

@@ -1,0 +1,110 @@
+"""What stands out where: items that are more popular in one context than they are in general, beyond the noise.
+
+An item is expected to have in a context what it has in general, times the part that the context has of all counts.
+It stands out if its count there is above that by more than noise would bring for any of the items that were
+looked at. Noise is taken to have the tails of Laplace noise, the heaviest there is here: if it stays within
+``reach`` with probability p, then for n items it stays within ``reach`` · ln(n / (1 − p)) / ln(1 / (1 − p)), all
+at once. Told is how many times as much as expected an item has at least, its general count taken at its upper end.
+
+Only released numbers are used.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headcount._internal.arrays import Floats
+from headcount.errors import UsageError
+from headcount.releases.release import Release
+from headcount.releases.top_k import known_context
+from headcount.studio.services.exploration.opened_release import Opened
+
+
+@dataclass(frozen=True)
+class StandsOut:
+    """An item in a context that has more there than in general: at least so many times as much."""
+
+    item: Any
+    context: str
+    count: float
+    low: float
+    high: float
+    expected: float
+    at_least: float
+
+
+def stretched(many: int, level: float) -> float:
+    """Return by how much an interval grows if it is to hold for many at once.
+
+    >>> round(stretched(1, 0.95), 3), round(stretched(100, 0.95), 2)
+    (1.0, 2.54)
+    """
+    outside = max(1 - level, 1e-12)
+    return max(math.log(max(many, 1) / outside) / math.log(1 / outside), 1.0)
+
+
+def stands_out(opened: Opened, context: str, most: int = 20) -> list[StandsOut]:
+    """Return the items that stand out in a context, the one with the most times as much as expected first."""
+    if not has_edges(opened.release):
+        raise UsageError("this release has no counts by context", remedy="see its ranking")
+    known = known_context(opened.release.contexts or (), context)
+    found = opened.once(("stands out", known), lambda: _in_context(opened, known))
+    return found[:most]
+
+
+def has_edges(release: Release) -> bool:
+    """Say whether counts by context were released, so that something may stand out."""
+    return "edges" in release.tables and release.edges.num_rows > 0 and bool(release.contexts)
+
+
+def shares(opened: Opened) -> dict[str | None, float]:
+    """Return which part of all counts each context has; a missing one is None."""
+    return opened.once("shares", lambda: _shares(opened.release))
+
+
+def general(opened: Opened) -> tuple[pa.Array, Floats, Floats]:
+    """Return items, what they have in general, and what they have at most."""
+    return opened.once("general", lambda: _general(opened.release))
+
+
+def _in_context(opened: Opened, context: str) -> list[StandsOut]:
+    edges = opened.release.edges
+    here = edges.filter(pc.equal(edges["context"], context))
+    ids, mean, high = general(opened)
+    places = pc.index_in(here["item"].combine_chunks(), value_set=ids).to_numpy(zero_copy_only=False)
+    share = shares(opened).get(context, 0.0)
+    counts, low = here["count"].to_numpy(), here["low"].to_numpy()
+    surely = counts - stretched(here.num_rows, opened.release.interval.level) * (counts - low)
+    expected, most = mean[places] * share, np.maximum(high[places] * share, 1.0)
+    times = surely / most
+    best = np.flatnonzero(times > 1)
+    best = best[np.argsort(-times[best], kind="stable")]
+    rows = here.take(pa.array(best, pa.int64())).to_pylist()
+    return [
+        StandsOut(
+            row["item"], context, row["count"], row["low"], row["high"], float(expected[at]), float(times[at])
+        )
+        for row, at in zip(rows, best.tolist(), strict=True)
+    ]
+
+
+def _shares(release: Release) -> dict[str | None, float]:
+    sums = release.edges.group_by("context", use_threads=False).aggregate([("count", "sum")])
+    held = {row["context"]: max(float(row["count_sum"]), 0.0) for row in sums.to_pylist()}
+    whole = sum(held.values()) or 1.0
+    return {context: each / whole for context, each in held.items()}
+
+
+def _general(release: Release) -> tuple[pa.Array, Floats, Floats]:
+    if "items" in release.tables and release.counts == "records":
+        held = release.items
+        return held["item"].combine_chunks(), held["count"].to_numpy(), held["high"].to_numpy()
+    # people who come in several contexts are in each of these, and once among those of the item
+    sums = release.edges.group_by("item", use_threads=False).aggregate([("count", "sum"), ("high", "sum")])
+    return sums["item"].combine_chunks(), sums["count_sum"].to_numpy(), sums["high_sum"].to_numpy()

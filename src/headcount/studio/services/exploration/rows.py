@@ -1,0 +1,205 @@
+"""Rows of a table as a page shows them: names that lead on, rounded numbers, and a bar with its interval.
+
+Numbers are rounded as everywhere: low downwards and high upwards, so that rounding never undercuts an interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+
+from headcount._internal.arrays import Floats
+from headcount.releases.formatting import whole
+from headcount.reports.charts.release_charts import FURTHEST_DRAWN, unknown_beside
+from headcount.reports.excerpts import BLANK, readable
+from headcount.studio.services.exploration.opened_release import Opened
+from headcount.studio.services.exploration.table_search import Browsed, Page, Row
+
+WIDE = 200
+"""The units that a bar is wide at most."""
+
+_NAMING = ("item", "other", "neighbour", "tag", "resource")
+_COUNTS = ("count", "value", "answer")
+_WHOLE = ("count", "users", "first", "second", "first_low", "first_high", "second_low", "second_high")
+_SMALL = 10  # below, decimals are shown of what may be a share
+_HEADINGS = {
+    "rank": "#",
+    "low": "Low",
+    "high": "High",
+    "told_apart": "Told apart",
+    "rank_low": "Lowest rank",
+    "rank_high": "Highest rank",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as it is shown."""
+
+    name: str
+    heading: str
+    kind: str
+    """``text`` or ``number``."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is shown of one value; an item leads on to its page, and its id stands beside its label."""
+
+    text: str
+    kind: str
+    href: str = ""
+    small: str = ""
+    heading: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A count with its interval, drawn in units of which :data:`WIDE` are the whole width."""
+
+    start: float
+    length: float
+    path: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row."""
+
+    place: int
+    cells: Sequence[Cell]
+    bar: Bar | None = None
+
+
+def columns_of(browsed: Browsed) -> list[Column]:
+    """Return the columns that are shown: an item and its label are one."""
+    names = browsed.columns
+    labelled = any(each in names for each in _NAMING)
+    shown = [each for each in names if not (each == "label" and labelled)]
+    return [Column(each, heading(each), _kind(browsed.table.schema.field(each).type, each)) for each in shown]
+
+
+def heading(name: str) -> str:
+    """Return what a column is called.
+
+    >>> heading("count"), heading("rank_low"), heading("stands_out")
+    ('Count', 'Lowest rank', 'Stands out')
+    """
+    return _HEADINGS.get(name) or name.replace("_", " ").capitalize()
+
+
+def lines_of(opened: Opened, browsed: Browsed, page: Page, base: str) -> list[Line]:
+    """Return the rows of a page; ``base`` is the address of the release."""
+    columns, scale = columns_of(browsed), scale_of(browsed)
+    missing = unknown_beside(opened.release.contexts or ())
+    return [
+        Line(
+            place,
+            [_cell(opened, column, row, base, missing) for column in columns],
+            None if scale is None else bar(row, scale),
+        )
+        for row, place in zip(page.rows, page.places, strict=True)
+    ]
+
+
+def item_address(base: str, item: object) -> str:
+    """Return where an item has its page.
+
+    >>> item_address("/releases/1", "tea/green"), item_address("/releases/1", "..")
+    ('/releases/1/items/tea/green', '/releases/1/items?item=..')
+    """
+    text = str(item)
+    if "%" in text or any(part in ("", ".", "..") for part in text.split("/")):  # what many a program mends
+        return f"{base}/items?item={quote(text, safe='')}"
+    return f"{base}/items/{quote(text)}"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From where to where bars are drawn, and which number they are of."""
+
+    number: str
+    least: float
+    most: float
+
+    def at(self, value: float) -> float:
+        """Return where a value lies, within what is drawn."""
+        share = (min(max(value, self.least), self.most) - self.least) / (self.most - self.least)
+        return round(2 + share * (WIDE - 4), 1)
+
+
+def scale_of(browsed: Browsed) -> Scale | None:
+    """Return how bars of a table are drawn, the same on all its pages; None if it has no intervals."""
+    names = browsed.columns
+    number = next((each for each in _COUNTS if each in names), None)
+    if number is None or not {"low", "high"} <= set(names) or "total" in names:
+        return None
+    count, low, high = (_known(browsed.table[each]) for each in (number, "low", "high"))
+    largest = float(count.max(initial=0.0))
+    most = float(high.max(initial=0.0))
+    lopsided = largest > 0 and most > FURTHEST_DRAWN * largest
+    most = FURTHEST_DRAWN * largest if lopsided else most
+    least = max(float(low.min(initial=0.0)), -max(most, 1.0))
+    return Scale(number, min(least, 0.0), max(most, 1.0))
+
+
+def bar(row: Mapping[str, Any], scale: Scale) -> Bar | None:
+    """Draw a row's count: from zero, with its interval; an arrow where that goes on."""
+    count, low, high = (row.get(each) for each in (scale.number, "low", "high"))
+    if count is None or low is None or high is None:
+        return None
+    zero, end, left, right = (scale.at(each) for each in (0.0, count, low, high))
+    begins = f"M{left} 3v8" if low >= scale.least else f"M{left + 3} 4l-3 3l3 3"
+    ends = f"M{right} 3v8" if high <= scale.most else f"M{right - 3} 4l3 3l-3 3"
+    words = f"{number(count)}, from {number(math.floor(low))} to {number(math.ceil(high))}"
+    return Bar(min(zero, end), round(abs(end - zero), 1), f"M{left} 7H{right}{begins}{ends}", words)
+
+
+def number(value: float, name: str = "count") -> str:
+    """Write a number as its column does.
+
+    >>> number(1234.4), number(-0.24, "low"), number(0.1234, "similarity"), number(99.5, "high")
+    ('1,234', '−1', '0.1234', '100')
+    """
+    if name in ("low", "high"):
+        return whole(math.floor(value) if name == "low" else math.ceil(value))
+    if isinstance(value, int) or name in _WHOLE or (abs(value) >= _SMALL and name != "similarity"):
+        return whole(value)
+    return f"{value:.4g}".replace("-", "−")
+
+
+def _cell(opened: Opened, column: Column, row: Row, base: str, missing: str) -> Cell:
+    name, value = column.name, row[column.name]
+    kind, told = column.kind, heading(column.name)
+    if name in _NAMING:
+        shown, text = readable(opened.name(name, value)) or BLANK, readable(value) or BLANK
+        href = item_address(base, value) if name in _NAMING[:3] else ""
+        if name == "resource":
+            href = f"{base}/tags?resource={quote(str(value), safe='')}"
+        return Cell(shown, kind, href, "" if shown == text else text, told)
+    if value is None:
+        return Cell(missing if name == "context" else "–", kind, heading=told)
+    if isinstance(value, bool):
+        return Cell("yes" if value else "no", kind, heading=told)
+    if isinstance(value, int | float):
+        return Cell(number(value, name) if math.isfinite(value) else "–", kind, heading=told)
+    if isinstance(value, list):
+        return Cell(f"{len(value)} numbers", kind, heading=told)
+    return Cell(readable(value) or BLANK, kind, heading=told)
+
+
+def _kind(kind: pa.DataType, name: str) -> str:
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    return "number" if numeric and name not in _NAMING else "text"
+
+
+def _known(column: pa.ChunkedArray) -> Floats:
+    values: Floats = column.cast(pa.float64()).to_numpy()
+    return values[np.isfinite(values)]

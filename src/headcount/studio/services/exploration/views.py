@@ -1,0 +1,104 @@
+"""What there is to see of a release: the tables and views that make sense for what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headcount.methods.registry import family_releasing, table
+from headcount.methods.tags.topic_lists import topic_lists
+from headcount.reports.parts.part import Part, part_of
+from headcount.studio.services.exploration.lift import has_edges
+from headcount.studio.services.exploration.opened_release import Opened
+
+TOPIC_TAGS = 12
+
+_TITLES = {
+    "items": "Ranking",
+    "edges": "By context",
+    "ranking": "Ranking",
+    "answers": "Answers",
+    "synthetic": "Synthetic rows",
+    "totals": "Totals",
+    "groups": "Totals of groups",
+    "quantiles": "Quantiles",
+    "activity": "How active people are",
+    "model/items": "Items",
+    "model/edges": "Items by context",
+    "model/pairs": "Pairs",
+    "model/neighbours": "Neighbours",
+    "model/factors": "Factors",
+    "model/predictions": "Predictions",
+    "model/tags": "Tags",
+    "model/resources": "Resources",
+    "model/topics": "Topics, tag by tag",
+    "model/together": "Tags together",
+    "model/people": "People",
+    "model/assignments": "Synthetic tags",
+}
+"""What tables are called; one that is not listed is called by its name."""
+
+
+@dataclass(frozen=True)
+class View:
+    """One way to look at a release: its address below that of the release, and what it is called."""
+
+    address: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Held:
+    """A table of a release."""
+
+    name: str
+    title: str
+    rows: int
+
+
+def title_of(name: str) -> str:
+    """Return what a table is called.
+
+    >>> title_of("items"), title_of("model/odd_things")
+    ('Ranking', 'Odd things')
+    """
+    return _TITLES.get(name) or name.rpartition("/")[2].replace("_", " ").capitalize()
+
+
+def held(opened: Opened) -> list[Held]:
+    """Return all tables, the one that the release is about first."""
+    tables = opened.release.tables
+    names = sorted(tables, key=lambda name: name != opened.main)
+    return [Held(name, title_of(name), tables[name].num_rows) for name in names]
+
+
+def views(opened: Opened) -> list[View]:
+    """Return the ways to look at a release beside its tables."""
+    release, found = opened.release, []
+    if release.contexts and opened.of_contexts is not None:
+        found.append(View("contexts", "Contexts"))
+    if has_edges(release):
+        found.append(View("heat", "Heat map"))
+    if opened.model is not None and not opened.model.predicts_named:
+        found.append(View("related", "Related items"))
+    if "model/topics" in release.tables:
+        found.append(View("topics", "Topics"))
+    if opened.tags is not None:
+        found.append(View("tags", "Tags of a resource"))
+    return found
+
+
+def part(opened: Opened) -> Part:
+    """Return what a release is called and how it begins; what has a page all of its own gets a plain beginning."""
+    own = opened.once("part", lambda: part_of(opened.release))
+    if isinstance(own, Part):
+        return own
+    family = family_releasing(opened.release.tables)
+    first = next(iter(opened.release.tables), "")
+    return Part(f"A model of {family.name}" if family else table(first).noun, opened.release.bounded)
+
+
+def topics(opened: Opened) -> Sequence[dict[str, Any]]:
+    """Return the topics of a model of tags, with the tags that make up most of each."""
+    return opened.once("topics", lambda: topic_lists(opened.release, TOPIC_TAGS))

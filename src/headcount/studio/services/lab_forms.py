@@ -1,0 +1,145 @@
+"""What can be tried in the lab, as forms: comparisons, audits and reproductions. None of it is private."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from headcount._internal.parameters import whole_text
+from headcount.accounting.budget import amount
+from headcount.errors import UnknownNameError
+from headcount.lab.replicate.registry import PAPERS
+from headcount.methods.registry import FAMILIES
+from headcount.studio.forms import Field
+from headcount.studio.forms.field import Choice
+
+_LIMIT = "The most records one person may add."
+_REPLAY = "Run each pair of logs with the same draws, once: no statistics, a few seconds."
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A kind of job that is not private, with its form."""
+
+    kind: str
+    heading: str
+    about: str
+    needs_dataset: bool
+    fields: Callable[[], list[Field]]
+
+
+def _comparison() -> list[Field]:
+    return [
+        _choice("what", "Compare", ("counts", "rankings", "selection"), "counts"),
+        Field("methods", "Methods", "text", "With commas; usually all.", read=_listed, advanced=True),
+        Field("epsilon", "ε", "text", "Budgets to try, with commas.", default="0.5,1", read=_amounts),
+        Field("limits", "Limits", "text", "Of counts, with commas.", read=_wholes, advanced=True),
+        Field("k", "Places", "text", "Of rankings, with commas.", read=_wholes, advanced=True),
+        Field("runs", "Runs", "number", "How often each setting is run.", default="5", read=_whole("runs")),
+    ]
+
+
+def _audit() -> list[Field]:
+    audited = [name for family in FAMILIES.values() for name in family.kinds()]
+    return [
+        _choice("method", "Method", tuple(audited), "adaptive"),
+        Field("epsilon", "ε that is claimed", "text", default="1", read=_amount),
+        Field("limit", "Limit", "number", _LIMIT, default="2", read=_whole("limit")),
+        Field("replay", "Replay", "flag", _REPLAY, default="true", read=lambda _: True),
+    ]
+
+
+def _reproduction() -> list[Field]:
+    papers = tuple(Choice(name, f"{name}: {each.about}") for name, each in PAPERS.items())
+    efforts = (Choice("true", "quick: fewer runs and grid points"), Choice("false", "in full: this takes long"))
+    return [
+        Field("paper", "Paper", "choice", choices=papers, default=papers[0].value, needed=True, read=_known),
+        Field(
+            "quick",
+            "Effort",
+            "choice",
+            choices=efforts,
+            default="true",
+            needed=True,
+            read=_is_true,
+            shapes=(bool,),
+        ),
+    ]
+
+
+EXPERIMENTS = (
+    Experiment(
+        "compare",
+        "Compare methods on a log",
+        "Every method is run on the log and measured against the truth. Choose no method or limit by it for a "
+        "release of this same log.",
+        True,
+        _comparison,
+    ),
+    Experiment(
+        "audit",
+        "Audit a method",
+        "The real code is run on made-up logs that differ in one person, and told apart if it can be. Finding "
+        "nothing proves nothing.",
+        False,
+        _audit,
+    ),
+    Experiment(
+        "reproduce",
+        "Run a paper again",
+        "Every claim of a paper with a verdict, on data that is at hand.",
+        False,
+        _reproduction,
+    ),
+)
+
+
+def experiment(kind: str) -> Experiment:
+    """Return an experiment by its kind."""
+    found = next((each for each in EXPERIMENTS if each.kind == kind), None)
+    if found is None:
+        raise UnknownNameError.among("experiment", kind, [each.kind for each in EXPERIMENTS])
+    return found
+
+
+def _choice(name: str, label: str, choices: tuple[str, ...], usual: str) -> Field:
+    def read(text: str) -> str:
+        if text not in choices:
+            raise UnknownNameError.among(name, text, choices)
+        return text
+
+    return Field(
+        name, label, "choice", choices=tuple(Choice(each, each) for each in choices), default=usual, needed=True,
+        read=read,
+    )  # fmt: skip
+
+
+def _is_true(text: str) -> bool:
+    return text == "true"
+
+
+def _known(text: str) -> str:
+    if text not in PAPERS:
+        raise UnknownNameError.among("paper", text, PAPERS)
+    return text
+
+
+def _listed(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _amount(text: str) -> str:
+    return f"{amount(text):f}"
+
+
+def _amounts(text: str) -> list[str]:
+    return [_amount(each) for each in _listed(text)]
+
+
+def _wholes(text: str) -> list[int]:
+    return [whole_text(each, "each") for each in _listed(text)]
+
+
+def _whole(name: str) -> Callable[[str], Any]:
+    return lambda text: whole_text(text, name)

@@ -1,0 +1,67 @@
+"""A request in the making: its fields, what a form said of it, and what would come of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from headcount.errors import UnknownNameError
+from headcount.events.log_parameters import READERS
+from headcount.methods.family import Family
+from headcount.methods.registry import FAMILIES
+from headcount.methods.request import CHARGING
+from headcount.studio import forms
+from headcount.studio.forms.field import field_of
+from headcount.studio.forms.request_fields import METHOD
+from headcount.studio.jobs.job_request import NARROWING, READING
+from headcount.studio.store.datasets import Dataset
+
+AGAIN = "again"
+
+
+def family_for(dataset: Dataset, name: str) -> Family:
+    """Return the family that is asked for, the first that fits if none is named."""
+    fitting = [each.name for each in forms.offers(dataset.reads, dataset.flags)]
+    if name and name not in fitting:
+        raise UnknownNameError.among("kind of release", name, fitting, where=dataset.name)
+    return FAMILIES[name or fitting[0]]
+
+
+def asking_fields(
+    dataset: Dataset, family: Family, method: str | None, *, curator: bool = True, every: bool = False
+) -> list[forms.Field]:
+    """Return the fields of a request for a dataset: of the family, for the method, and what narrows the log down.
+
+    With ``every`` those of all methods are returned.
+    """
+    own = forms.fields_of(family) if every else forms.for_method(forms.fields_of(family), method, family)
+    allowed = READING if curator else NARROWING
+    narrowing = [
+        dataclasses.replace(each, needed=False, advanced=True, default=None)
+        for each in forms.reading_fields(family.reads)
+        if each.name in allowed and each.name in READERS[dataset.reads].names
+    ]
+    return [*own, *narrowing, field_of(AGAIN, CHARGING[AGAIN])]
+
+
+def read_asked(dataset: Dataset, family: Family, sent: forms.Posted, *, curator: bool = True) -> dict[str, Any]:
+    """Read the form of a request, and refuse what no log could be asked."""
+    method = next(iter(sent.get(METHOD, ())), "") or None
+    return checked(family, forms.values(asking_fields(dataset, family, method, curator=curator), sent))
+
+
+def given_asked(
+    dataset: Dataset, family: Family, sent: Mapping[str, Any], *, curator: bool = True
+) -> dict[str, Any]:
+    """Read what a program asks, and refuse what no log could be asked."""
+    method = sent.get(METHOD)
+    fields = asking_fields(dataset, family, method if isinstance(method, str) else None, curator=curator)
+    return checked(family, forms.given(fields, sent))
+
+
+def checked(family: Family, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is asked, with what goes without saying, once it is known to make a request."""
+    beside = {name: value for name, value in asked.items() if name in (*READING, AGAIN)}
+    own = {name: value for name, value in asked.items() if name not in beside}
+    return {**forms.request_from(family, own)[0], **beside}

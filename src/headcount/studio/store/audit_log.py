@@ -1,0 +1,54 @@
+"""The audit log: who asked for what. It is appended to, and nothing of the studio changes or removes a line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from headcount.studio.access import Visitor
+from headcount.studio.store.database import Store
+from headcount.studio.store.schema import deeds
+
+
+@dataclass(frozen=True)
+class Deed:
+    """What somebody did; nobody who is known has no person and no name."""
+
+    number: int
+    at: float
+    person: str | None
+    name: str
+    deed: str
+    about: dict[str, Any]
+
+
+class Deeds:
+    """The audit log of a studio."""
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._clock = clock
+
+    def note(self, visitor: Visitor, deed: str, /, **about: Any) -> None:
+        """Note what a visitor did; never a secret, and of a log no more than its name."""
+        with self._store.writing() as run:
+            append(run, visitor, deed, self._clock(), about)
+
+    def listed(self, *, before: int | None = None, most: int = 100, person: str | None = None) -> list[Deed]:
+        """Return deeds, the newest first: those before a number, or of one person."""
+        asked = sa.select(deeds).order_by(deeds.c.number.desc()).limit(most)
+        if before is not None:
+            asked = asked.where(deeds.c.number < before)
+        if person is not None:
+            asked = asked.where(deeds.c.person == person)
+        with self._store.reading() as run:
+            return [Deed(**row._mapping) for row in run.execute(asked)]
+
+
+def append(run: sa.Connection, visitor: Visitor, deed: str, now: float, about: dict[str, Any]) -> None:
+    """Append a deed in a transaction that does more: both are kept, or none is."""
+    run.execute(deeds.insert().values(at=now, person=visitor.id, name=visitor.name, deed=deed, about=about))

@@ -1,0 +1,1 @@
+"""The studio's HTTP shapes: templates, assets, JSON bodies and errors."""

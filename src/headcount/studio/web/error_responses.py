@@ -1,0 +1,162 @@
+"""What went wrong, for a program and for a person: one shape, and the status that belongs to it."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from urllib.parse import quote
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from headcount.errors import (
+    CallerError,
+    HeadcountError,
+    RefusedError,
+    SurroundingsError,
+    UnknownNameError,
+    UsageError,
+)
+from headcount.studio.access import NotAllowedError, NotSignedInError
+from headcount.studio.security.csrf import ForgeryError
+from headcount.studio.store.throttling import TooManyError
+from headcount.studio.uploads import TooLargeError
+from headcount.studio.web import templates
+
+STATUS: dict[type[Exception], int] = {
+    CallerError: 400,
+    NotSignedInError: 401,
+    NotAllowedError: 403,
+    ForgeryError: 403,
+    UnknownNameError: 404,
+    RefusedError: 409,
+    TooLargeError: 413,
+    TooManyError: 429,
+    SurroundingsError: 503,
+}
+"""What each error answers with; one that is not here answers as what it is a kind of, and any other with 500."""
+
+_FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
+_QUOTED = re.compile(r"(`[^`]*`)")
+
+
+class Failure(BaseModel):
+    """What went wrong, and what to do."""
+
+    error: str
+    problem: str
+    given: str | None
+    remedy: str | None
+    message: str
+
+
+class UnexpectedError(HeadcountError):
+    """What nobody foresaw: told to the log of the server, not to who asks."""
+
+
+class RequestError(HeadcountError):
+    """A request that is not as it must be."""
+
+
+def answer(request: Request, error: Exception) -> Response:
+    """Answer a request that failed."""
+    status, told = _told(error)
+    if isinstance(told, NotSignedInError) and not _is_program(request):
+        return _to_sign_in(request)
+    return _shown(request, told, status)
+
+
+def unknown_host() -> Response:
+    """Answer a request for a host that is not ours; what it asks for is not looked at."""
+    remedy = "open the address that the server was started with, or start it with --public-url"
+    error = RequestError("this server is not known by that name", remedy=remedy)
+    return JSONResponse(error.to_json(), 421)
+
+
+def install(app: FastAPI) -> None:
+    """Let an application answer so whatever a route raises."""
+
+    def handle(request: Request, error: Exception) -> Response:
+        return answer(request, error)
+
+    for kind in (HeadcountError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, handle)
+
+
+def for_the_web(text: str) -> str:
+    """Say without dashes what is said with flags; commands in backticks stay commands.
+
+    >>> for_the_web("--delta needs --select-items; see `headcount release --help`")
+    'delta needs select items; see `headcount release --help`'
+    """
+    parts = _QUOTED.split(text)
+    parts[::2] = [_FLAG.sub(lambda found: found[1].replace("-", " "), part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def status_of(error: Exception) -> int:
+    """Return what an error answers with.
+
+    >>> status_of(UsageError("ε must be above 0")), status_of(ZeroDivisionError())
+    (400, 500)
+    """
+    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+
+
+def _told(error: Exception) -> tuple[int, HeadcountError]:
+    if isinstance(error, HTTPException):
+        return error.status_code, _of_http(error)
+    if isinstance(error, RequestValidationError):
+        return 422, _of_fields(error)
+    status = status_of(error)
+    if not isinstance(error, HeadcountError) or status == 500:
+        return 500, UnexpectedError("something went wrong here", remedy="try again; the server's log says more")
+    error.put(for_the_web)
+    return status, error
+
+
+def _of_http(error: HTTPException) -> HeadcountError:
+    if error.status_code == 404:
+        return UnknownNameError("there is nothing at this address", remedy="begin at /")
+    if error.status_code == 405:
+        return UsageError("this address does not take that", remedy="see /api/v1/openapi.json")
+    if error.status_code == 413:
+        return RequestError(str(error.detail), remedy="send less at once")
+    return RequestError(HTTPStatus(error.status_code).phrase.lower())
+
+
+def _of_fields(error: RequestValidationError) -> HeadcountError:
+    """Say which fields are not as they must be; never what was in them, which may be a password."""
+    wrong = [(".".join(str(part) for part in each["loc"][1:]), str(each["msg"])) for each in error.errors()[:5]]
+    said = "; ".join(f"{name}: {problem}" if name else problem for name, problem in wrong)
+    return RequestError(f"not as it must be: {said}", remedy="mend this, and send it again")
+
+
+def _is_program(request: Request) -> bool:
+    return request.url.path.startswith("/api/")
+
+
+def _to_sign_in(request: Request) -> Response:
+    seen = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    place = f"/sign-in?next={quote(seen, safe='/')}" if request.method == "GET" else "/sign-in"
+    if "hx-request" in request.headers:  # a part of a page: the whole page goes there
+        return Response(status_code=401, headers={"HX-Redirect": "/sign-in"})
+    return RedirectResponse(place, 303)
+
+
+def _shown(request: Request, error: HeadcountError, status: int) -> Response:
+    if _is_program(request):
+        response: Response = JSONResponse(error.to_json(), status)
+    elif "hx-request" in request.headers:
+        response = templates.part(request, "failure_part.html.jinja", status=status, error=error)
+    else:
+        response = templates.page(request, "failure.html.jinja", status=status, error=error)
+    if _is_program(request) and status == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, TooManyError):
+        response.headers["Retry-After"] = f"{error.seconds:.0f}"
+    return response

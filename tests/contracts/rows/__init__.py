@@ -1,0 +1,1 @@
+"""Contracts of reading: the meaning of a row depends on that row alone."""

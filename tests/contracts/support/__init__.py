@@ -1,0 +1,1 @@
+"""Checks and facts that the contracts share."""

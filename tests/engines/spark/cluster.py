@@ -1,0 +1,62 @@
+"""A release on a cluster of its own, as a program: run by a test, with a straggler or a worker that is killed.
+
+It measures the same file with the local engine and with Spark, and prints whether both are equal, and how many
+attempts the first of Spark's tasks took.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from headcount.bounds import Sample
+from headcount.engines.local.engine import LocalEngine
+from headcount.engines.spark import engine as spark_engine
+from headcount.engines.spark import tasks
+from headcount.engines.spark.engine import SparkEngine
+from headcount.events.log import read_events
+
+
+def slowed(folder: str, seconds: float) -> Any:
+    """Return how tasks are made that say when they begin, the first of them far slower than the others."""
+    own = tasks.task_of
+
+    def task_of(step: Any) -> Any:
+        honest = own(step)
+
+        def task(batches: Any) -> Any:
+            import os
+            import time
+
+            from pyspark import TaskContext
+
+            found = TaskContext.get()
+            place, attempt = (found.partitionId(), found.attemptNumber()) if found else (0, 0)
+            with open(os.path.join(folder, f"{place}-{attempt}-{os.getpid()}"), "w"):
+                pass
+            if place == 0 and attempt == 0:
+                time.sleep(seconds)
+            yield from honest(batches)
+
+        return task
+
+    return task_of
+
+
+def main(path: str, folder: str, seconds: str, conf: str) -> None:
+    """Measure a file twice."""
+    log = read_events(path, user="user", item="item", items="tea,rye")
+    spark_engine.task_of = slowed(folder, float(seconds))  # type: ignore[attr-defined]
+    engine = SparkEngine(partitions=6, conf=json.loads(conf))
+    found, wanted = (each.measure(log, Sample(3), bytes(range(16))) for each in (engine, LocalEngine()))
+    equal = found.items.sensitive_values.tolist() == wanted.items.sensitive_values.tolist()
+    attempts = len(list(Path(folder).glob("0-*")))
+    sys.stdout.write(
+        json.dumps({"equal": equal, "total": int(found.items.sensitive_values.sum()), "attempts": attempts})
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

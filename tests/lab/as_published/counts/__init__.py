@@ -1,0 +1,1 @@
+"""Tests of headcount.lab.as_published.counts."""

@@ -1,0 +1,207 @@
+"""The audit itself: how often it is wrong, how sharp it is, and that its runs are those of the real code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from headcount.bounds import Bound, Measured_co
+from headcount.engines.local.engine import LocalEngine
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.lab.audit import targets_under_audit
+from headcount.lab.audit.adjacent_logs import Pair, crafted, drawn
+from headcount.lab.audit.audit import CONFIDENCE, Finding, audit
+from headcount.lab.audit.method_cases import CASES
+from headcount.lab.audit.observe import seen
+from headcount.lab.audit.outcome_sets import Observations, OutcomeSet, Score, chosen_outcomes
+from headcount.lab.audit.targets import NAMES, is_proven, pairs_for, target
+from headcount.lab.audit.targets_under_audit import Target, log_of
+from headcount.noise import SeededNoise
+from tests.lab.audit.coin_target import Chance, Coin
+from tests.support.distributions import LEVEL, fits
+
+PAIRS = {pair.name: pair for pair in crafted(2)}
+
+
+def tossed(coin: Coin, runs: int, seed: int) -> Finding:
+    target: Any = coin
+    return audit(target, list(PAIRS.values())[:2], runs, seed=seed)
+
+
+def test_a_coin_that_keeps_its_promise_is_hardly_ever_accused() -> None:
+    """Each of 100 audits is wrong with probability below 0.001; five accusations are one in ten million."""
+    found = [tossed(Coin(), 2000, seed) for seed in range(100)]
+    assert sum(each.violation for each in found) < 5
+    assert 0.75 < np.mean([each.lower_bound for each in found]) < 1
+
+
+def test_a_coin_that_promises_a_little_too_much_is_found_out() -> None:
+    assert tossed(Coin(more=0.1), 100_000, 1).violation
+    assert not tossed(Coin(more=0.1), 1000, 1).violation  # that few runs tell nothing
+
+
+def test_what_is_known_is_told_after_each_look() -> None:
+    early: list[float] = []
+    asked: Any = Coin()
+    found = audit(asked, [PAIRS["a tie"]], 5000, found=lambda known: early.append(known.lower_bound))
+    assert len(early) == 3
+    assert early[-1] == found.lower_bound
+    assert early == sorted(early)
+
+
+def test_without_a_seed_no_two_audits_are_alike() -> None:
+    asked: Any = Coin()
+    first, second = (audit(asked, [PAIRS["a tie"]], 5000, seed=None) for _ in range(2))
+    assert first.to_json() != second.to_json()
+
+
+def test_delta_is_allowed_for() -> None:
+    assert not tossed(Coin(Decimal("0.5"), Decimal("0.5"), more=0.5), 20_000, 1).violation
+    assert tossed(Coin(Decimal("0.5"), Decimal("0.001"), more=0.5), 20_000, 1).violation
+
+
+def test_events_are_chosen_on_other_runs_than_they_are_judged_on() -> None:
+    """Whoever chose and judged on the same runs would find something."""
+    assert all(tossed(Chance(Decimal("0.001")), 1000, seed).lower_bound == 0 for seed in range(10))
+
+
+def test_the_same_seed_gives_the_same_finding_whatever_the_processes() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    asked = target("sra", 2, Decimal(1)), [PAIRS["at the limit"]], 3000
+    with ThreadPoolExecutor(2) as pool:
+        assert audit(*asked, pool=pool).to_json() == audit(*asked).to_json()
+    assert audit(*asked, seed=2).to_json() != audit(*asked).to_json()
+
+
+@pytest.mark.parametrize("name", sorted(name for name, case in CASES.items() if case.copies))
+def test_copies_in_one_release_have_the_law_of_single_runs(name: str) -> None:
+    """Compared by chi-square over outcomes, tails pooled; false alarms below LEVEL."""
+    pair = Pair("two", "", 2, ((0, 1, 1), (1,)), (0, 0, 1))
+    many = replace(target(name, 2, Decimal(1)), copies=True).observe(pair, SeededNoise(1), 60_000, present=True)
+    once = replace(target(name, 2, Decimal(1)), copies=False).observe(pair, SeededNoise(2), 600, present=True)
+    assert set(once.kinds) == set(many.kinds)
+    law = _pooled(many)
+    seen_once = _pooled(once)
+    assert fits(seen_once, {key: law.get(key, 0) / 60_000 for key in law | seen_once}) > LEVEL
+
+
+def test_copies_of_a_method_that_chooses_for_all_have_another_law() -> None:
+    """That the comparison can tell: DPSense chooses one limit for all copies."""
+    pair = Pair("two", "", 2, ((0, 1, 1), (1,)), (0, 0, 1))
+    asked = target("dpsense", 2, Decimal(1))
+    many = replace(asked, copies=True).observe(pair, SeededNoise(1), 20_000, present=True)
+    once = asked.observe(pair, SeededNoise(2), 300, present=True)
+    law, found = _pooled(many), _pooled(once)
+    assert fits(found, {key: max(law.get(key, 0), 0.5) / 20_000 for key in law | found}) < LEVEL
+
+
+def _pooled(runs: Observations) -> dict[Any, int]:
+    values = np.clip(np.round(runs.numbers / 3), -2, 3).astype(int)
+    keys, counts = np.unique(values, axis=0, return_counts=True)
+    return {tuple(key.tolist()): int(count) for key, count in zip(keys, counts, strict=True)}
+
+
+# One run after the other, by one engine that keeps what it read
+
+
+@dataclass
+class Remembering(LocalEngine):
+    """Measures each bound once, and gives the same choices of people's records to every later run."""
+
+    known: dict[Any, Any] = field(default_factory=dict)
+
+    def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
+        if (id(log), bound) not in self.known:
+            self.known[id(log), bound] = super().measure(log, bound, secret)
+        measured: Measured_co = self.known[id(log), bound]
+        return measured
+
+
+def differs(asked: Target, pair: Pair, runs: int = 3) -> bool:
+    """Say whether runs by one engine differ from runs with the same draws by an engine each."""
+    for present in (True, False):
+        kept = asked.observe(pair, SeededNoise(5), runs, present=present)
+        with mock.patch.object(targets_under_audit, "_engine", lambda kind, _: kind(threads=1)):
+            fresh = asked.observe(pair, SeededNoise(5), runs, present=present)
+        if kept.kinds.tolist() != fresh.kinds.tolist() or not np.array_equal(kept.numbers, fresh.numbers):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_of_an_engine_that_keeps_what_it_read_are_runs_of_a_new_one(name: str) -> None:
+    """Draw for draw, so that there are no false alarms: rows of a log alone are kept from run to run."""
+    for pair in pairs_for(name, 2)[1:4:2]:
+        assert not differs(replace(target(name, 2, Decimal(1)), copies=False), pair), pair.name
+
+
+def test_an_engine_that_keeps_draws_is_told_from_new_ones() -> None:
+    asked = replace(target("sra", 2, Decimal(1)), copies=False, engine=Remembering)
+    assert differs(asked, PAIRS["of many items"], runs=12)
+
+
+def test_everything_published_is_seen() -> None:
+    release = target("adaptive", 2, Decimal(1)).release(log_of(PAIRS["a tie"], present=True), SeededNoise(1))
+    runs = seen(release, PAIRS["a tie"])
+    assert "activity" in release.tables
+    assert runs.numbers.shape[1] == 2 + release.tables["activity"].num_rows == len(runs.names)
+    assert "activity with discrete Laplace noise of scale" in runs.kinds[0]
+    chosen = target("dpsense", 2, Decimal(1)).observe(PAIRS["a tie"], SeededNoise(1), 1, present=True)
+    assert '"theta"' in chosen.kinds[0]  # by a charged mechanism
+    ranked = target("top-k", 2, Decimal(1)).release(log_of(PAIRS["a tie"], present=True), SeededNoise(1))
+    assert "ranked" in seen(ranked, PAIRS["a tie"]).kinds[0]
+
+
+def test_gaussian_noise_of_the_adaptive_method_counts_people() -> None:
+    asked = target("adaptive", 2, Decimal(1), Decimal("1e-6"))
+    runs = asked.observe(PAIRS["above the limit"], SeededNoise(1), 2, present=True)
+    assert asked.once
+    assert len(runs) == 2
+    counted = log_of(PAIRS["above the limit"], present=True, once=True)
+    assert counted.counting == "users"
+
+
+def test_what_is_not_selected_is_seen_as_missing() -> None:
+    pair = pairs_for("selection", 2)[-1]
+    found = target("selection", 2, Decimal(1)).observe(pair, SeededNoise(1), 3, present=True)
+    assert all("selected 0" in kind for kind in found.kinds)
+    assert (found.numbers[:, 1] < -1e8).all()
+    nothing = target("selection", 2, Decimal(1)).observe(PAIRS["a tie"], SeededNoise(1), 3, present=True)
+    assert all("selected nothing" in kind for kind in nothing.kinds)
+
+
+def test_pairs_from_a_log() -> None:
+    pairs = drawn([(0,), (0, 1, 1), (1,)], 2, [1])
+    assert pairs[0].records(present=False) == [(1, 0), (2, 1)]
+    assert pairs[0].records(present=True)[:3] == [(0, 0), (0, 1), (0, 1)]
+    with pytest.raises(ValueError, match="outside"):
+        Pair("wrong", "", 2, (), (2,))
+
+
+def test_events_say_what_they_are() -> None:
+    outcome = OutcomeSet(("a", "b", "c", "d"), Score("count 0 of items", (1.0,)), 2.0, above=False)
+    assert outcome.in_words() == "count 0 of items is at most 2 and published is a or b or c, or 1 others"
+
+
+def test_kinds_that_only_one_log_has_are_chosen() -> None:
+    here = Observations(np.array(["a"] * 50 + ["b"] * 50), np.zeros((100, 1)), ("n",))
+    there = Observations(np.array(["a"] * 100), np.zeros((100, 1)), ("n",))
+    assert chosen_outcomes(here, there, 1)[0].kinds == ("b",)
+
+
+def test_names() -> None:
+    assert {"top-k", "selection", "totals"} < set(NAMES)
+    assert is_proven("sra")
+    assert is_proven("top-k")
+    assert not is_proven("gs-published")
+    with pytest.raises(UsageError, match="no gaussian noise"):
+        target("gs", 2, Decimal(1), Decimal("1e-6"))
+    assert target("sra", 2, Decimal(1), Decimal("1e-6")).parameters == {"limit": 2, "noise": "gaussian"}
+    assert CONFIDENCE == 0.999

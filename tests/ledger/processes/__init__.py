@@ -1,0 +1,1 @@
+"""Ledgers under many processes and kills."""

@@ -1,0 +1,1 @@
+"""Mutants: deliberately broken versions that the tests must reject."""

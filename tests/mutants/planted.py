@@ -1,0 +1,583 @@
+"""Bugs that break a promise, planted into the running code one at a time: the replay contract must find each.
+
+A plant puts other text in place of some of a function, compiles it where it stands, and takes it out again. Text
+that is no longer there is an error, so that a plant cannot wither unseen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from tests.contracts.replay.case import Case
+from tests.contracts.replay.cases import GROUPS
+from tests.contracts.rows import neighbouring_logs
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A bug: in which function, what is put in place of what, and the family whose cases must find it."""
+
+    name: str
+    family: str
+    group: str
+    where: str
+    old: str
+    new: str
+
+    @contextlib.contextmanager
+    def planted(self) -> Iterator[None]:
+        """Plant it, and take it out."""
+        module, _, path = self.where.partition(":")
+        *outer, name = path.split(".")
+        owner: Any = importlib.import_module(f"headcount.{module}")
+        for each in outer:
+            owner = getattr(owner, each)
+        # what other modules imported by name must change as well: the code of the function, not the name
+        function = inspect.unwrap(inspect.getattr_static(owner, name))
+        assert isinstance(function, FunctionType), f"{self.where} is no function"
+        text = textwrap.dedent(inspect.getsource(function))
+        assert text.count(self.old) == 1, f"{self.old!r} is {text.count(self.old)} times in {self.where}"
+        made: dict[str, Any] = {}
+        code = compile(
+            f"from __future__ import annotations\n{text.replace(self.old, self.new)}", self.name, "exec"
+        )
+        exec(code, function.__globals__, made)
+        sound, function.__code__ = function.__code__, inspect.unwrap(made[name]).__code__
+        try:
+            yield
+        finally:
+            function.__code__ = sound
+
+    @property
+    def cases(self) -> Iterator[Case | neighbouring_logs.Case]:
+        """The cases that may find it."""
+        return neighbouring_logs.PLANTED[self.group]() if self.family == "sources" else GROUPS[self.group]()
+
+
+_BOUNDS = "__import__('headcount.bounds').bounding"
+_PEOPLE = f"engine.measure(log, {_BOUNDS}.Raters(), bytes(16)).sensitive_values[0]"
+
+
+def _resealed(values: str, like: str) -> str:
+    """Say other values with the sensitivity of these."""
+    return (
+        f"__import__('headcount.bounds.bounded').bounding.bounded.Bounded({values}, {like}.sensitivity, "
+        f"__import__('headcount.bounds.bounded').bounding.bounded.SEAL, unit={like}.unit)"
+    )
+
+
+ISSUE = (
+    Plant(
+        "the automatic choice looks at the exact total", "queries", "auto",
+        "methods.queries.auto:Automatic.release",
+        "fits = not stands_clear(plan, total.people,",
+        "fits = not stands_clear(plan, float(cells.sensitive_values.sum()),",
+    ),
+    Plant(
+        "pairs of ratings are chosen from exact offsets", "neighbours", "neighbours",
+        "methods.recommender.rating_model:PrivateNeighbours.release",
+        "_most(support, items)",
+        "_most(engine.measure(log, Offsets(OFFSETS_LENGTH[norm], norm), UNDRAWN).sensitive_values[1], items)",
+    ),
+    Plant(
+        "kept tags are chosen by exact weights", "tags", "tags", "methods.tags.model:TagModel.release",
+        "exact = engine.measure(tagged, found.next(norm), UNDRAWN)",
+        f"exact = engine.measure(tagged, {_BOUNDS}.TagWeights(norm), UNDRAWN).sensitive_values\n"
+        "    found.kept_tags.sort(); found.kept_tags[:] = sorted((-exact).argsort()[: found.kept_tags.size])\n"
+        "    exact = engine.measure(tagged, found.next(norm), UNDRAWN)",
+    ),
+    Plant(
+        "items in pairs are chosen by exact counts", "neighbours", "neighbours",
+        "methods.recommender.co_occurrence:CoCountRelease.release",
+        "np.argsort(-common.values, kind=", "np.argsort(-counted.sensitive_values, kind=",
+    ),
+)  # fmt: skip
+"""With these four at once, all other tests passed."""
+
+COUNTS = (
+    Plant(
+        "one record more is kept than is declared", "counts", "sra", "bounds.counts.count_bound:certify",
+        "return BoundedCounts(sealed(items), sealed(edges))",
+        "bound = bound if bound.limit == 1 else type(bound)(bound.limit - 1)\n"
+        "    return BoundedCounts(sealed(items), sealed(edges))",
+    ),
+    Plant(
+        "the records of heavy users are not cut", "counts", "lpa",
+        "methods.counts.simple_random:SimpleRandom.release",
+        "noised = noised_tables(",
+        "free = (engine or LocalEngine()).measure(log, Sample(2**31 - 1), bytes(16))\n"
+        "    counts = type(counts)("
+        + _resealed("free.items.sensitive_values", "counts.items") + ", "
+        + _resealed("free.edges.sensitive_values", "counts.edges") + ")\n"
+        "    noised = noised_tables(",
+    ),
+    Plant(
+        "the limit is that of the most active person", "counts", "adaptive",
+        "methods.counts.adaptive:Adaptive.release",
+        'limit = self.limit or chosen_limit(log, people, prices, most, grants["shares"].price)',
+        "limit = self.limit or 1 + int(max("
+        f"engine.measure(log, {_BOUNDS}.Activity('items', 99), bytes(16)).sensitive_values.nonzero()[0], default=0"
+        "))",
+    ),
+    Plant(
+        "popularity is ranked without noise", "counts", "hpa", "methods.counts.hand_picked:HandPicked.release",
+        "Pick(self.limit, scores)", "Pick(self.limit, Noisy(sampled.items.sensitive_values, scores.law))",
+    ),
+    Plant(
+        "columns are sorted by exact counts", "counts", "gs-s",
+        "methods.counts.smoothing.sampled_groups:SampledGroups.make",
+        "groups = self._groups(sample,",
+        "groups = self._groups(Noisy(getattr(engine.measure(log, Sample(self.limit), bytes(16)), table)"
+        ".sensitive_values, sample.law),",
+    ),
+    Plant(
+        "the best limit is taken, not drawn", "counts", "dpsense",
+        "methods.counts.dpsense:SensitivityControl.make",
+        "theta = drawable(1 + choose(scored, parts[\"choice\"], noise), parts[\"counts\"].price)",
+        "theta = 1 + int(scored.sensitive_gaps.argmin()); parts[\"choice\"].spend()",
+    ),
+    Plant(
+        "coefficients that are zero get no noise", "counts", "fpa",
+        "methods.counts.walsh_hadamard:WalshHadamardPerturbation.make",
+        "values = inverse_walsh_hadamard(noisy.counts,",
+        "values = inverse_walsh_hadamard(noisy.counts * (coefficients.sensitive_values[:kept] != 0),",
+    ),
+    Plant(
+        "a noise scale of half of what is needed", "counts", "gs-r", "noise.mechanisms:_confirmed",
+        "laplace.confirm(scale, moved.l1, within)", "scale /= 2",
+    ),
+    Plant(
+        "each table gets the whole budget", "counts", "sra", "methods.counts.simple_random:SimpleRandom.release",
+        "grants = share_out(self.stages(log, grant.price), grant)",
+        "grant.spend(); grants = {each.name: Grant(grant.price) for each in self.stages(log, grant.price)}",
+    ),
+    Plant(
+        "the story tells how many people there are", "counts", "sra",
+        "methods.counts.simple_random:SimpleRandom.release",
+        "steps = [self",
+        f"engine = LocalEngine(); steps = [str({_PEOPLE}), self",
+    ),
+    Plant(
+        "the scale-up sees exact sums", "counts", "dpsense", "methods.counts.dpsense:weighted",
+        "counts=noisy.counts * float(factor)",
+        "counts=noisy.counts * float(factor) * (1 if counts.sensitive_values.sum() else 0)",
+    ),
+)  # fmt: skip
+
+RANKINGS = (
+    Plant(
+        "winners are put in their exact order", "rankings", "rankings",
+        "methods.rankings.top_k:DirectTopK._ranked",
+        "return Ranked(winners), None",
+        "dense = _part(counts, range(counts.size)).sensitive_values\n"
+        "        return Ranked(sorted(winners, key=lambda each: -dense[each])), None",
+    ),
+    Plant(
+        "contexts that nobody is in are left out", "rankings", "rankings",
+        "methods.rankings.top_k:DirectTopK._peeled",
+        "made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]",
+        "made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)"
+        " if not isinstance(counts, Bounded) or counts.sensitive_values.any() or part.spend() is None]"
+        " or [(Ranked([]), None)]",
+    ),
+    Plant(
+        "every context gets all of ε", "rankings", "rankings", "methods.rankings.top_k:DirectTopK._rankings",
+        "self.per_context and log.context_of == \"user\"", "True",
+    ),
+    Plant(
+        "people who leave lower what they did not have", "rankings", "rankings",
+        "bounds.scores.candidate_scores:count_scores",
+        "Scored(counts.sensitive_values.ravel().copy(), rise",
+        "Scored(counts.sensitive_values.ravel() * 9 // (1 + counts.sensitive_values.min()), rise",
+    ),
+    Plant(
+        "peeling stops where nobody is left", "rankings", "rankings", "methods.rankings.top_k:DirectTopK._ranked",
+        "winners = peel(_scores(counts), self.k, grants[\"ranking\"], noise)",
+        "winners = peel(_scores(counts), max(1, min(self.k, int((_part(counts, range(counts.size))"
+        ".sensitive_values > 0).sum()))), grants[\"ranking\"], noise)",
+    ),
+    Plant(
+        "which way is taken hangs on exact activity", "rankings", "rankings",
+        "methods.rankings.top_k:DirectTopK._counted",
+        "if not (counts.find_more(log, self.k, one.scale) if grant.delta else counts.pays(one.deviation)):",
+        f"if not engine.measure(log, {_BOUNDS}.Activity('items', 99), bytes(16)).sensitive_values[7:].any():",
+    ),
+    Plant(
+        "permute-and-flip is paid with ρ", "rankings", "rankings", "noise.selection.top_k:peel",
+        "anew = grant.delta > 0", "anew = False",
+    ),
+    Plant(
+        "picks have half the noise that ρ pays for", "rankings", "rankings", "noise.selection.top_k:_confirmed",
+        "picking.confirm(scale, k, rise, rho)", "scale /= 2",
+    ),
+    Plant(
+        "every context gets all of ρ", "rankings", "rankings", "methods.rankings.top_k:DirectTopK._rankings",
+        "apart=apart", "apart=price.delta > 0",
+    ),
+)  # fmt: skip
+
+SELECTION = (
+    Plant(
+        "two items more of each person count", "selection", "selection",
+        "engines.local.measures.key_support:support",
+        "_Histories(users, bound.limit,", "_Histories(users, bound.limit + 2,",
+    ),
+    Plant(
+        "no noise before the threshold", "selection", "selection", "noise.partition_selection.threshold:select",
+        "noisy = people + draw(threshold.law, people.size, source)", "noisy = people",
+    ),
+    Plant(
+        "the threshold allows for no δ", "selection", "selection",
+        "noise.partition_selection.threshold:threshold_for",
+        "Threshold(1 + _steps_above(limit, law.scale, price.delta), law)", "Threshold(2, law)",
+    ),
+    Plant(
+        "it is told how many items there were", "selection", "selection",
+        "methods.partition_selection.plan:Selection.select",
+        "found = select(engine.measure(people, Support(self.limit), noise.key()), grant, noise)",
+        "of = engine.measure(people, Support(self.limit), noise.key())\n"
+        "        found = select(of, grant, noise)\n"
+        "        plan['of'] = len(of.sensitive_ids)",
+    ),
+    Plant(
+        "the selected items come in exact order", "selection", "selection",
+        "noise.partition_selection.threshold:select",
+        "chosen.sort()",
+        "chosen.sort(key=dict(zip(support.sensitive_ids.to_pylist(), (-people).tolist())).get)",
+    ),
+    Plant(
+        "a round without noise", "selection", "selection",
+        "noise.partition_selection.weighted_rounds:Sifting.sift",
+        "weights.sensitive_weights + gaussian.draw(law, len(ids), self._source)", "weights.sensitive_weights",
+    ),
+    Plant(
+        "people spread twice the weight", "selection", "selection", "engines.local.measures.key_weights:_roots",
+        'UNITS["roots"] ** 2 * squares', '4 * UNITS["roots"] ** 2 * squares',
+    ),
+    Plant(
+        "people name all of their items", "selection", "selection", "engines.local.measures.key_weights:spread",
+        "codes = codes[_first(users, -by, _draws(held, users, codes, secret))]", "pass",
+    ),
+    Plant(
+        "which way is taken hangs on the exact variety", "selection", "selection",
+        "methods.partition_selection.plan:_looked_for",
+        "if variety.values[0] >= 0:", "if engine.measure(log, Variety(), secret).sensitive_values[0] % 4 < 2:",
+    ),
+    Plant(
+        "every context there is is listed", "selection", "selection of contexts",
+        "methods.partition_selection.plan:Selection.select",
+        "return self.of.put(log, found), plan",
+        "there = engine.measure(people, Support(9), noise.key()).sensitive_ids.to_pylist()\n"
+        "    return self.of.put(log, there if self.of.noun == 'context' else found), plan",
+    ),
+)  # fmt: skip
+
+TOTALS = (
+    Plant(
+        "a person counts once per record among the people", "totals", "totals",
+        "bounds.values.user_totals:certify_totals",
+        "Bounded(_total((records > 0).astype(np.int64)), _moved(1), SEAL)",
+        "Bounded(_total(np.minimum(records, 2)), _moved(1), SEAL)",
+    ),
+    Plant(
+        "records beyond the limit count", "totals", "totals", "bounds.values.user_totals:certify_totals",
+        "counted = np.clip(records, 0, limit)", "counted = np.clip(records, 0, limit + 1)",
+    ),
+    Plant(
+        "the sum of heavy people is not shared out", "totals", "totals",
+        "bounds.values.user_totals:certify_totals",
+        "np.clip(part, -most, most)", "distances",
+    ),
+    Plant(
+        "there is a mean only where there are records", "totals", "totals", "methods.totals.totals:Totals.release",
+        "if exact.distances is not None and within is not None:",
+        "if exact.distances is not None and within is not None and (exact.records.sensitive_values[0] or "
+        "not grants[\"sum\"].spend()):",
+    ),
+    Plant(
+        "the mean is of exact records", "totals", "totals", "methods.totals.totals:Totals.release",
+        "rows[1][1], laws[\"records\"])", "float(exact.records.sensitive_values[0]), laws[\"records\"])",
+    ),
+    Plant(
+        "records beyond the limit weigh as much", "totals", "totals",
+        "engines.local.measures.value_histograms:_weighed",
+        "whole > bound.limit", "whole > bound.limit + 1",
+    ),
+    Plant(
+        "people count in all of their groups", "totals", "totals",
+        "engines.local.measures.value_histograms:groups",
+        "< bound.limit]", "< bound.limit + 1]",
+    ),
+    Plant(
+        "a fifth of the spread of ranks is told", "totals", "totals", "bounds.scores.quantile_scores:_scored",
+        "2 * max(below, of - below) * most", "2 * max(below, of - below) * most // 5",
+    ),
+    Plant(
+        "one new item of each person is paid for", "totals", "totals", "bounds.linear_maps:distinct",
+        "Sensitivity.of_l1(measured.sensitivity.l1)", "Sensitivity.of_l1(1)",
+    ),
+    Plant(
+        "a range is found in exact weights", "totals", "totals", "methods.totals.totals:Totals._range",
+        "found_range(ends, noisy)",
+        "found_range(ends, replace(noisy, values=engine.measure(log, range_bound(ends), UNDRAWN).sensitive_values "
+        "* 20))",
+    ),
+    Plant(
+        "parts with nobody are passed over", "totals", "totals", "methods.totals.quantiles:choose_quantiles",
+        "if each[2].first < each[2].last]",
+        "if each[2].first < each[2].last and weights.sensitive_values[each[0]].sum() > 512]",
+    ),
+)  # fmt: skip
+
+NEIGHBOURS = (
+    Plant(
+        "items in departures are chosen by exact weights", "neighbours", "neighbours",
+        "methods.recommender.visit_model:VisitModel.release",
+        "made.departures(",
+        "replace(made, weights=Noisy(counted.items.sensitive_values, weights.law)).departures(",
+    ),
+    Plant(
+        "departures are longer than is declared", "neighbours", "neighbours",
+        "bounds.ratings.centered_cooccurrence:departures_reach",
+        "l2_squared=DEPARTURE_LENGTH**2", "l2_squared=DEPARTURE_LENGTH**2 // 2",
+    ),
+    Plant(
+        "shares go by the exact number of people", "neighbours", "neighbours",
+        "methods.recommender.visit_model:VisitModel.release",
+        "made = _Made(float(people.counts[0]), weights)",
+        "made = _Made(float(engine.measure(log, Raters(), UNDRAWN).sensitive_values[0]), weights)",
+    ),
+    Plant(
+        "relations are released where there are people enough", "neighbours", "neighbours",
+        "methods.recommender.rating_model:PrivateNeighbours.release",
+        "self._planned(crowd, log,",
+        f"self._planned(1e9 * float({_PEOPLE} > 15), log,",
+    ),
+    Plant(
+        "factors are made with the exact number of people", "neighbours", "neighbours",
+        "methods.recommender.rating_model:PrivateNeighbours.release",
+        "support[places], crowd)",
+        f"support[places], float({_PEOPLE}))",
+    ),
+    Plant(
+        "half of the sensitivity of likings is declared", "neighbours", "neighbours",
+        "bounds.ratings.factor_gradients:likings_reach",
+        "l2_squared=LIKING_LENGTH**2", "l2_squared=LIKING_LENGTH**2 // 2",
+    ),
+    Plant(
+        "tastes are made with the exact number of people", "neighbours", "neighbours",
+        "methods.recommender.rating_model:PrivateNeighbours.release",
+        "_likings(support, places, factors, units)",
+        f"_likings(support, places, factors * float({_PEOPLE}) / 15, units)",
+    ),
+    Plant(
+        "half of the sensitivity of pairs is declared", "neighbours", "neighbours",
+        "bounds.ratings.rating_bounds:certify_pairs",
+        "_moved(bound.limit * FIXED_POINT,", "_moved(bound.limit * FIXED_POINT // 2,",
+    ),
+    Plant(
+        "half of the sensitivity of offsets is declared", "neighbours", "neighbours",
+        "bounds.ratings.rating_bounds:certify_offsets",
+        "_moved(bound.limit * STAR,", "_moved(bound.limit * STAR // 2,",
+    ),
+    Plant(
+        "items that nobody rated have no offset", "neighbours", "neighbours",
+        "methods.recommender.rating_model:PrivateNeighbours.release",
+        "made = _Made(units / STAR, support)\n",
+        "units = units * (engine.measure(log, Offsets(7, norm), UNDRAWN).sensitive_values[1] > 0)\n"
+        "    made = _Made(units / STAR, support)\n",
+    ),
+)  # fmt: skip
+
+TAGS = (
+    Plant(
+        "pairs are measured where exact weights stand out", "tags", "tags", "methods.tags.model:TagModel.release",
+        "exact = engine.measure(tagged, found.next(norm), UNDRAWN)",
+        "exact = engine.measure(tagged, TagMarginals(norm), UNDRAWN).sensitive_values\n"
+        "    found.has_pairs = bool((exact[len(tagged.vocabulary.ids) :] > 0).sum() > 9)\n"
+        "    exact = engine.measure(tagged, found.next(norm), UNDRAWN)",
+    ),
+    Plant(
+        "weights of many tags are rounded up", "tags", "tags", "engines.local.measures.tag_weights:_shares",
+        "math.isqrt(whole // n) if norm == \"l2\" else whole // n", "math.isqrt(whole // n) + 1",
+    ),
+    Plant(
+        "resources are declared to move nothing", "tags", "tags",
+        "bounds.tags.tag_weights:TagMarginals.sensitivity",
+        "return _beside(_reach(tags, self.norm), _reach(resources, self.norm))", "return _reach(tags, self.norm)",
+    ),
+    Plant(
+        "the number of people is exact", "tags", "tags", "methods.tags.model:TagModel.release",
+        "_people(people)",
+        "_people(Noisy(engine.measure(tagged, Taggers(), UNDRAWN).sensitive_values, people.law))",
+    ),
+    Plant(
+        "topics are of exact tags", "tags", "tags", "methods.tags.model:TagModel.release",
+        "found.take(add(exact, grants[\"pairs\"], noise), norm)",
+        "found.take(add(exact, grants[\"pairs\"], noise), norm)\n"
+        f"    weights = engine.measure(tagged, {_BOUNDS}.TagWeights(norm), UNDRAWN).sensitive_values\n"
+        "    found.kept_tags = found.kept_tags[: max(1, int((weights[found.kept_tags] > 0).sum()))]",
+    ),
+)  # fmt: skip
+
+QUERIES = (
+    Plant(
+        "the worst query is taken, not drawn", "queries", "mwem", "methods.queries.mwem:mended",
+        "worst = choose(scores, grants[f\"choose {place}\"], noise)",
+        "worst = int(scores.sensitive_gaps.argmin()); grants[f\"choose {place}\"].spend()",
+    ),
+    Plant(
+        "distances are compared without noise", "queries", "pmw",
+        "methods.queries.private_multiplicative_weights:Mediator._replies",
+        "elif self._test.is_large(part(apart, [place])):",
+        "elif apart.sensitive_values[place] >= self.threshold and len(self._released) < self.updates:",
+    ),
+    Plant(
+        "updates are never used up", "queries", "sessions", "noise.selection.sparse_vector:SparseVector.is_large",
+        "self._left += not large", "self._left += not large or self._left == 0",
+    ),
+    Plant(
+        "the noisy threshold is told", "queries", "pmw",
+        "methods.queries.private_multiplicative_weights:Mediator._replies",
+        "estimates, replies = queries.sums(self.table), []",
+        "self.threshold = self._test._threshold; estimates, replies = queries.sums(self.table), []",
+    ),
+    Plant(
+        "cells that are empty stay empty", "queries", "histogram", "methods.queries.histogram:Histogram.release",
+        "answers, widths = queries.sums(noisy.counts),",
+        "answers, widths = queries.sums(noisy.counts * (cells.sensitive_values > 0)),",
+    ),
+    Plant(
+        "what weighs little is found in the cells", "queries", "residuals",
+        "methods.queries.inference.unbiased_estimates:estimated",
+        "noisy = add(contrasts(cells, shape, told.weights, told.norm), grant, noise)",
+        "noisy = add(contrasts(cells, shape, {some: w + int(cells.sensitive_values.sum() % 2) "
+        "for some, w in told.weights.items()}, told.norm), grant, noise)",
+    ),
+    Plant(
+        "contrasts of long columns are taken to move as their values do", "queries", "residuals",
+        "bounds.grid.contrasts:_moved", 'if size == 2 or norm == "l1":', "if True:",
+    ),
+    Plant(
+        "tables are chosen by the exact total", "queries", "mwem",
+        "methods.queries.inference.multiplicative_weights:fitted",
+        "order = order_for(grid, total,",
+        "order = order_for(grid, 100.0 * float(cells.sensitive_values.sum() % 2),",
+    ),
+    Plant(
+        "the error is exact", "queries", "mwem", "methods.queries.accuracy:released_accuracy",
+        "return Accuracy(float(noisy.counts[0]), noisy.law)",
+        "return Accuracy(float(quantile(apart, WITHIN).sensitive_values[0]), noisy.law)",
+    ),
+    Plant(
+        "pairs are taken by exact distances", "queries", "pairs", "methods.queries.pairs:PairCounts._chosen",
+        "worth_it(noisy.counts, alone, deviations)",
+        "worth_it(far.sensitive_values * 1.0, alone, deviations)",
+    ),
+    Plant(
+        "tables side by side are thought to move as one", "queries", "pairs", "bounds.linear_maps:beside",
+        "l1=sum(each.l1 for each in reach)", "l1=max(each.l1 for each in reach)",
+    ),
+    Plant(
+        "pairs that nobody is in are left out", "queries", "pairs", "methods.queries.pairs:PairCounts.release",
+        "counted = dict(zip(taken, _apart(noisy, held), strict=True))",
+        "counted = {pair: table * (tables[pair].sensitive_values > 0)"
+        " for pair, table in zip(taken, _apart(noisy, held), strict=True)}",
+    ),
+)  # fmt: skip
+
+
+def _released(value: str) -> dict[str, str]:
+    """Say where a number becomes a part of release.json."""
+    return {
+        "where": "run.curator:Curator._run", "old": "told_of = {", "new": f'told_of = {{"more": {value}, ',
+    }  # fmt: skip
+
+
+_SOURCE = "ready.log.source"
+SOURCES = (
+    Plant(
+        "the rows of a Parquet footer are released", "sources", "parquet text",
+        **_released(f"sum(int({_SOURCE}._open(path).metadata.num_rows) for path in {_SOURCE}.files)"),
+    ),
+    Plant(
+        "the number of row groups is released", "sources", "parquet row groups",
+        **_released(f"sum(len({_SOURCE}.row_groups(path)) for path in {_SOURCE}.files)"),
+    ),
+    Plant("the number of bytes is released", "sources", "jsonl",
+          **_released(f"sum(size for size, _ in {_SOURCE}.stamps())")),
+    Plant(
+        "the size of a dictionary is released", "sources", "table of codes",
+        **_released(f"max(len(each.column(0).dictionary) for each in {_SOURCE}.batches([ready.log.roles.item]))"),
+    ),
+    Plant("the rows that a database knows of are released", "sources", "duckdb", **_released(f"{_SOURCE}.rows")),
+    Plant("the range of ids is released", "sources", "parquet typed",
+          **_released(f"{_SOURCE}.whole_range('user')")),
+    Plant("the records of a store are released", "sources", "csv store", **_released(f"{_SOURCE}.records")),
+    Plant(
+        "the number of files is said", "sources", "csv files", "cli.charged:spend",
+        "_note_doubts(log)", "_note_doubts(log); terminal.note(str(len(log.source.files)))",
+    ),
+    Plant(
+        "progress shows how many rows were read", "sources", "arrow stream", "cli.terminal:Bar.__call__",
+        "if self._discreet:", "if self._discreet and total is None and not done:",
+    ),
+    Plant(
+        "the ledger notes how many rows there are", "sources", "arrow file", "run.prepare:Prepared.identity",
+        '"command": request.command,',
+        '"command": request.command, "rows": sum(each.num_rows for each in log.source.batches([log.roles.user])),',
+    ),
+    Plant(
+        "many rows are warned of", "sources", "sqlite", "run.charge:begin_reading", "reservation.data_read()",
+        "reservation.data_read()\n"
+        "    if sum(each.num_rows for each in log.source.batches([log.roles.user])) > 500: warnings.warn('large')",
+    ),
+    Plant(
+        "many batches are too many", "sources", "csv gzip", "events.encode.passes:EncodedLog._prepared",
+        "self.tally.rows += raw.num_rows",
+        "self.tally.rows += raw.num_rows\n        if self.tally.rows > 500: raise MemoryError",
+    ),
+)  # fmt: skip
+"""Whatever a file or database says of all its rows at once is no one's to release."""
+
+SILENCE = (
+    Plant(
+        "a ledger in the environment is overlooked", "commands", "environment", "cli.charged:spend",
+        "if charging is None:  # an analyst is told nothing but the release", 'if flags["ledger"] is None:',
+    ),
+    Plant(
+        "a ledger in a configuration file is overlooked", "commands", "config", "cli.charged:spend",
+        "if charging is None:  # an analyst is told nothing but the release",
+        'if charging is None or click.get_current_context().get_parameter_source("ledger").name == "DEFAULT_MAP":',
+    ),
+    Plant(
+        "the seconds of a charged run are printed", "commands", "flag", "cli.charged:spend",
+        "Charged(release, target, charging,", "Charged(release, target, None,",
+    ),
+    Plant(
+        "Python warns of dropped records", "python", "warnings", "run.curator:Curator.run",
+        "release = replace(withheld(lambda: self._run(ready)), created=begun)",
+        "release = replace(withheld(lambda: self._run(ready)), created=begun)\n"
+        "    __import__('warnings').warn(f'{self.engine.tally.outside_catalogue} records were dropped')",
+    ),
+    Plant(
+        "Python logs dropped records", "python", "logging", "run.curator:Curator.run",
+        "release = replace(withheld(lambda: self._run(ready)), created=begun)",
+        "release = replace(withheld(lambda: self._run(ready)), created=begun)\n"
+        "    __import__('logging').getLogger('headcount').info('dropped: %s', self.engine.tally.nulls)",
+    ),
+    Plant(
+        "a job of the studio says how many records were dropped", "studio", "outcome", "studio.jobs.tasks:release",
+        '"payer": payer}', '"payer": payer, "dropped": curator.engine.tally.outside_catalogue}',
+    ),
+)  # fmt: skip
+"""Text that depends on content, under a ledger: ``test_silence.py`` must see each, by what ``family`` runs."""
+
+PLANTS = (*ISSUE, *COUNTS, *RANKINGS, *SELECTION, *TOTALS, *NEIGHBOURS, *TAGS, *QUERIES, *SOURCES)

@@ -1,0 +1,47 @@
+"""Charts of releases: what each kind has, and that all of it can be compiled for pages that evaluate nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from headcount.errors import UnknownNameError
+from headcount.releases.release import Release
+from headcount.studio.services import charts
+from headcount.studio.services.exploration.opened_release import Opened
+from tests.reports.conftest import make, make_adaptive, make_ranking
+
+DAYS = ("Monday", "Friday")
+
+
+@pytest.mark.parametrize(
+    ("release", "names"),
+    [
+        (make(), ["ranking", "curve"]),
+        (make(contexts=DAYS), ["ranking", "curve", "heat"]),
+        (make(contexts=DAYS, only="edges"), ["ranking", "heat"]),
+        (make_ranking(counts=True), ["ranking"]),
+        (make_ranking(), []),
+        (make_ranking(contexts=DAYS), []),
+        (make_adaptive(items=["tea"]), ["ranking", "activity-1"]),
+    ],
+)
+def test_each_kind_of_release_has_its_charts(release: Release, names: list[str]) -> None:
+    assert list(charts.charts(Opened(release))) == names
+
+
+def test_a_chart_is_vega_in_both_themes_and_for_narrow_screens() -> None:
+    chart = charts.chart(Opened(make(contexts=DAYS)), "heat")
+    for spec in (chart.spec, chart.spec["narrow"]):
+        for theme in ("light", "dark"):
+            assert spec[theme]["$schema"].startswith("https://vega.github.io/schema/vega/")
+    assert chart.spec["light"]["background"] != chart.spec["dark"]["background"]
+    assert "Heat map" in chart.words
+
+
+def test_an_unknown_chart_is_said_to_be_none() -> None:
+    with pytest.raises(UnknownNameError, match="chart 'pie' is not known"):
+        charts.chart(Opened(make()), "pie")
+
+
+def test_a_picture_says_that_it_is_not_private() -> None:
+    assert charts.png(Opened(make(simulated=True)), "ranking").startswith(b"\x89PNG")

@@ -1,0 +1,1 @@
+"""Datasets, releases and workers for tests of the studio."""

@@ -1,0 +1,1 @@
+"""Support code that many tests share: small logs, distributions, servers and processes."""
