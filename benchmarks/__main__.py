@@ -8,7 +8,7 @@ import signal
 import sys
 
 from benchmarks.bench import Bench, source_digest
-from benchmarks.contest import FAMILIES, chosen
+from benchmarks.contest import FAMILIES, rivals_of_families
 from benchmarks.data import SIZES
 from benchmarks.every_row import ROWS
 from benchmarks.kept import Kept
@@ -33,10 +33,10 @@ def main() -> int:
         "--patience", type=float, help=f"seconds a rival's process may take, {PATIENCE:.0f} if not said"
     )
     given = parser.parse_args()
-    asked = "1m,10m" if given.quick else given.records
-    sizes = [size for size in SIZES if size in asked.split(",")]
+    wanted_sizes = "1m,10m" if given.quick else given.records
+    sizes = [size for size in SIZES if size in wanted_sizes.split(",")]
     families = [] if given.rivals == "none" else given.rivals.split(",")
-    unknown = set(asked.split(",")) - set(SIZES), set(families) - set(FAMILIES)
+    unknown = set(wanted_sizes.split(",")) - set(SIZES), set(families) - set(FAMILIES)
     if any(unknown):
         parser.error(f"unknown: {', '.join(sorted(set().union(*unknown)))}")
     source = source_digest()
@@ -44,7 +44,13 @@ def main() -> int:
     if given.resume:
         print(kept.resume(), file=sys.stderr)
     patience = given.patience or (60.0 if given.quick else PATIENCE)
-    bench = Bench(sizes=sizes, rivals=chosen(families), rival_timeout=patience, seen=kept.seen, keep=kept.save)
+    bench = Bench(
+        sizes=sizes,
+        rivals=rivals_of_families(families),
+        rival_timeout=patience,
+        measurements=kept.measurements,
+        keep=kept.save,
+    )
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     ended = measure(bench, kept, given.only or list(ROWS))
     print(render(kept))

@@ -33,7 +33,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 import headcount as hc
-from benchmarks.shapes import SHAPES, made_up
+from benchmarks.shapes import SHAPES, make_log
 from headcount.accounting.budget import Grant
 from headcount.bounds import Counting
 from headcount.engines.local.engine import LocalEngine
@@ -44,7 +44,7 @@ from headcount.noise import SeededNoise
 from headcount.releases.formatting import per_cent
 
 Floats = NDArray[np.float64]
-Found = dict[str, dict[str, float]]
+ErrorsBySetting = dict[str, dict[str, float]]
 
 CHOSEN_ON = ("movielens-1m", "gowalla-10core", "kosarak-prefix", "uci-online-retail", "movielens-100k")
 SEVEN = (
@@ -74,8 +74,8 @@ def settings() -> Iterator[Setting]:
     """Every published method at every limit, and ours as it comes."""
     for method in ("sra", "hpa", "gs", "gs-published"):
         for limit in LIMITS if method != "gs-published" else (None,):
-            told = {} if limit is None else {"limit": limit}
-            yield Setting("published", method if limit is None else f"{method}, limit {limit}", method, told)
+            options = {} if limit is None else {"limit": limit}
+            yield Setting("published", method if limit is None else f"{method}, limit {limit}", method, options)
     yield Setting("published", "dpsense", "dpsense", {})
     yield Setting("ours", "adaptive", "adaptive", {})
     yield Setting("ours", f"adaptive, gaussian, δ = {DELTA}", "adaptive", {"noise": "gaussian"}, DELTA)
@@ -100,9 +100,12 @@ def described(name: str, counting: Counting, at_most: int | None = None) -> Trut
         table = table.group_by(["user", "item"]).aggregate([])
     users = table["user"].combine_chunks().dictionary_encode().indices.to_numpy()
     records = np.bincount(users)
-    each = np.minimum(1.0, (at_most or records.max()) / records)[users]
+    record_weights = np.minimum(1.0, (at_most or records.max()) / records)[users]
     counts = (
-        table.append_column("each", pa.array(each)).group_by("item").aggregate([("each", "sum")]).sort_by("item")
+        table.append_column("each", pa.array(record_weights))
+        .group_by("item")
+        .aggregate([("each", "sum")])
+        .sort_by("item")
     )
     items = [str(item) for item in counts["item"].to_pylist()]
     log = hc.read_events(table, user="user", item="item", items=items, count=counting)
@@ -113,39 +116,43 @@ def described(name: str, counting: Counting, at_most: int | None = None) -> Trut
 def rows_of(name: str) -> pa.Table:
     """Read the users and items of a log, or make it up."""
     if name in SHAPES:
-        return made_up(name)
+        return make_log(name)
     path = Path(os.environ["HEADCOUNT_DATA"]) / f"{name}.parquet"
     return pq.read_table(path, columns=["user", "item"]).drop_null()
 
 
-def measure(name: str, counting: Counting, epsilon: str, runs: int, known: Found) -> Found:
+def measure(name: str, counting: Counting, epsilon: str, runs: int, published: ErrorsBySetting) -> ErrorsBySetting:
     """Return the mean errors of every setting on one log, and how well the intervals of ours hold."""
     truth, engine = described(name, counting), LocalEngine()
-    found: Found = {"log": {"light": truth.light}}
+    errors: ErrorsBySetting = {"log": {"light": truth.light}}
     for setting in settings():
-        if setting.group == "published" and setting.label in known:
-            found[setting.label] = known[setting.label]
+        if setting.group == "published" and setting.label in published:
+            errors[setting.label] = published[setting.label]
             continue
         every = [_once(setting, truth, epsilon, seed, engine) for seed in range(runs)]
-        found[setting.label] = {each: float(np.mean([run[each] for run in every])) for each in every[0]}
-        print(f"{name}, {counting}, ε = {epsilon}: {setting.label}: {found[setting.label]}", file=sys.stderr)
-    return found
+        errors[setting.label] = {
+            statistic: float(np.mean([run[statistic] for run in every])) for statistic in every[0]
+        }
+        print(f"{name}, {counting}, ε = {epsilon}: {setting.label}: {errors[setting.label]}", file=sys.stderr)
+    return errors
 
 
 def _once(setting: Setting, truth: Truth, epsilon: str, seed: int, engine: LocalEngine) -> dict[str, float]:
     method = build(setting.method, {**setting.parameters, "what": "items"})
     table = method.release(truth.log, Grant(epsilon, setting.delta), SeededNoise(seed), engine).items
     counts = table["count"].to_numpy()
-    found = {name: error(truth.counts, counts) for name, error in ERRORS.items()}
-    found["total"] = float(counts.sum() / truth.counts.sum())
+    errors = {name: error(truth.counts, counts) for name, error in ERRORS.items()}
+    errors["total"] = float(counts.sum() / truth.counts.sum())
     if setting.group == "published":
-        return found
+        return errors
     low, high = table["low"].to_numpy(), table["high"].to_numpy()
     inside = (low <= truth.counts) & (truth.counts <= high)
-    true_top, own_top = (np.argsort(-each, kind="stable")[:TOP] for each in (truth.counts, counts))
+    true_top, own_top = (
+        np.argsort(-ranked_counts, kind="stable")[:TOP] for ranked_counts in (truth.counts, counts)
+    )
     widths = (high - low)[own_top] / np.maximum(truth.counts[own_top], 1.0)
     return {
-        **found,
+        **errors,
         "all rows": float(inside.mean()),
         "true top": float(inside[true_top].mean()),
         "own top": float(inside[own_top].mean()),
@@ -158,13 +165,17 @@ def measure_capped(name: str, counting: Counting, epsilon: str, runs: int, at_mo
     setting = Setting("ours", "adaptive", "adaptive", {"at_most": at_most})
     truth, engine = described(name, counting, at_most), LocalEngine()
     every = [_once(setting, truth, epsilon, seed, engine) for seed in range(runs)]
-    return {each: float(np.mean([run[each] for run in every])) for each in every[0]}
+    return {statistic: float(np.mean([run[statistic] for run in every])) for statistic in every[0]}
 
 
-def ratio(found: Found, label: str, error: str, *, but: str | None = None) -> float:
+def ratio(errors: ErrorsBySetting, label: str, error: str, *, but: str | None = None) -> float:
     """Return an error of ours over that of the best published setting."""
-    best = min(found[each.label][error] for each in settings() if each.group == "published" and each.method != but)
-    return found[label][error] / best
+    best = min(
+        errors[setting.label][error]
+        for setting in settings()
+        if setting.group == "published" and setting.method != but
+    )
+    return errors[label][error] / best
 
 
 def geometric_mean(values: list[float]) -> float:
@@ -176,9 +187,9 @@ def geometric_mean(values: list[float]) -> float:
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
-def report(results: dict[str, Found]) -> None:
+def report(results: dict[str, ErrorsBySetting]) -> None:
     """Print ratios to the best published method, totals, and how well intervals hold."""
-    ours = [each.label for each in settings() if each.group == "ours"]
+    ours = [setting.label for setting in settings() if setting.group == "ours"]
     for label in ours:
         print(f"\n{label}\n")
         print(
@@ -187,26 +198,26 @@ def report(results: dict[str, Found]) -> None:
         )
         print("|---|---|---|---|---|---|")
         every: dict[str | None, list[list[float]]] = {None: [], "gs": []}
-        for name, found in results.items():
+        for name, errors in results.items():
             cells = []
-            for but, seen in every.items():
-                each = [ratio(found, label, error, but=but) for error in ERRORS]
+            for but, ratio_rows in every.items():
+                ratios = [ratio(errors, label, error, but=but) for error in ERRORS]
                 if name in SEVEN:
-                    seen.append(each)
-                cells.append(" / ".join(f"{value:.2f}" for value in each))
-            bots = "" if found["log"]["light"] >= 0.95 else " (bots)"
-            print(f"| {name} | {' | '.join([*cells, *how_they_hold(found[label], bots)])} |")
+                    ratio_rows.append(ratios)
+                cells.append(" / ".join(f"{value:.2f}" for value in ratios))
+            bots = "" if errors["log"]["light"] >= 0.95 else " (bots)"
+            print(f"| {name} | {' | '.join([*cells, *coverage_cells(errors[label], bots)])} |")
         if every[None]:
             means = [
-                " / ".join(f"{geometric_mean(list(column)):.3f}" for column in zip(*each, strict=True))
-                for each in every.values()
+                " / ".join(f"{geometric_mean(list(column)):.3f}" for column in zip(*setting, strict=True))
+                for setting in every.values()
             ]
             print(f"| **geometric mean of the seven** | {' | '.join(means)} | | | |")
 
 
-def how_they_hold(own: dict[str, float], remark: str = "") -> list[str]:
+def coverage_cells(own: dict[str, float], remark: str = "") -> list[str]:
     """Return cells: what all counts come to, how often intervals hold, and how wide they are."""
-    covered = " / ".join(per_cent(own[each], 1) for each in ("all rows", "true top", "own top"))
+    covered = " / ".join(per_cent(own[scope], 1) for scope in ("all rows", "true top", "own top"))
     return [f"{own['total']:.2f}{remark}", covered, f"{own['width']:.2f}"]
 
 
@@ -216,7 +227,7 @@ def report_capped(results: dict[tuple[str, str, str, int], dict[str, float]]) ->
     print(f"| log | counted | ε | at most | sum / truth | {covered} | width |")
     print("|---|---|---|---|---|---|---|")
     for (counting, epsilon, name, at_most), own in results.items():
-        cells = name, "people" if counting == "users" else counting, epsilon, f"{at_most:,}", *how_they_hold(own)
+        cells = name, "people" if counting == "users" else counting, epsilon, f"{at_most:,}", *coverage_cells(own)
         print(f"| {' | '.join(cells)} |")
 
 
@@ -230,8 +241,8 @@ def main() -> int:
     parser.add_argument("--published", metavar="FILE", help="take the published methods' errors from such a file")
     parser.add_argument("--at-most", help="public caps, with commas between: only our intervals are measured then")
     given = parser.parse_args()
-    known = json.loads(Path(given.published).read_text(encoding="utf-8")) if given.published else {}
-    asked = [
+    published = json.loads(Path(given.published).read_text(encoding="utf-8")) if given.published else {}
+    cases = [
         (counting, epsilon, name)
         for counting in get_args(Counting)
         for epsilon in given.epsilon.split(",")
@@ -240,25 +251,25 @@ def main() -> int:
     ]
     with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
         if given.at_most:
-            caps = [int(each) for each in given.at_most.split(",")]
+            caps = [int(cap) for cap in given.at_most.split(",")]
             capped = {
-                (*each, cap): pool.submit(measure_capped, each[2], each[0], each[1], given.runs, cap)
-                for each in asked
+                (*case, cap): pool.submit(measure_capped, case[2], case[0], case[1], given.runs, cap)
+                for case in cases
                 for cap in caps
             }
-            report_capped({each: job.result() for each, job in capped.items()})
+            report_capped({case: job.result() for case, job in capped.items()})
             return 0
         jobs = {
-            each: pool.submit(measure, each[2], each[0], each[1], given.runs, known.get("|".join(each), {}))
-            for each in asked
+            case: pool.submit(measure, case[2], case[0], case[1], given.runs, published.get("|".join(case), {}))
+            for case in cases
         }
-        results = {each: job.result() for each, job in jobs.items()}
+        results = {case: job.result() for case, job in jobs.items()}
     if given.json:
-        named = {"|".join(each): found for each, found in results.items()}
+        named = {"|".join(case): errors for case, errors in results.items()}
         Path(given.json).write_text(json.dumps(named, indent=1), encoding="utf-8")
-    for counting, epsilon in dict.fromkeys(each[:2] for each in asked):
+    for counting, epsilon in dict.fromkeys(case[:2] for case in cases):
         print(f"\nby {'people' if counting == 'users' else counting}, ε = {epsilon}, {given.runs} runs")
-        report({each[2]: found for each, found in results.items() if each[:2] == (counting, epsilon)})
+        report({case[2]: errors for case, errors in results.items() if case[:2] == (counting, epsilon)})
     return 0
 
 

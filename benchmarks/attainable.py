@@ -23,19 +23,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.accuracy import SEVEN, Found, Truth, described, geometric_mean, settings
+from benchmarks.accuracy import SEVEN, ErrorsBySetting, Truth, described, geometric_mean, settings
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Grant
 from headcount.adaptive.blocks import blocks
-from headcount.adaptive.heavy_user_counts import chosen_limit, draft_of, histogram, noised, people_of
-from headcount.adaptive.light_heavy import Draft
-from headcount.bounds import FIXED_POINT, Counting, Scale
+from headcount.adaptive.heavy_user_counts import (
+    add_group_noise,
+    choose_threshold,
+    estimate_users,
+    release_histogram,
+    shrink_groups,
+)
+from headcount.adaptive.light_heavy import ShrinkageModel
+from headcount.bounds import FIXED_POINT, Counting, WeightToThreshold
 from headcount.engines.local.engine import LocalEngine
 from headcount.lab.compare.metrics import mean_absolute_error
 from headcount.methods.counts.adaptive import Adaptive
 from headcount.methods.counts.tables import LEVEL
 from headcount.noise import SeededNoise
-from headcount.noise.stages import share_out
+from headcount.noise.stages import split_among_stages
 
 LEVELS = np.linspace(0.2, 0.99, 80)
 _CELL = 0.1  # scales of noise: true counts that differ by less are one
@@ -45,7 +51,7 @@ _ROWS = 256
 class Measured(NamedTuple):
     """What the adaptive method makes its counts of, and the two parts as they are without noise."""
 
-    draft: Draft
+    draft: ShrinkageModel
     parts: Floats
 
 
@@ -79,41 +85,41 @@ def measured(
 ) -> Measured:
     """Run the adaptive method up to its noisy tables, with a limit or as it chooses one."""
     method, log, grant, noise = Adaptive(what="items"), truth.log, Grant(epsilon), SeededNoise(seed)
-    stages = method.stages(log, grant.price)
-    grants = share_out(stages, grant)
-    own = share_out(stages[0].parts, grants["activity"])["items"]
-    people = people_of(log, "items", histogram(log, "items", own, noise, engine))
+    stages = method.stages(log, grant.cost)
+    grants = split_among_stages(stages, grant)
+    own = split_among_stages(stages[0].parts, grants["activity"])["items"]
+    people = estimate_users(log, "items", release_histogram(log, "items", own, noise, engine))
     paying = Grant(epsilon) if free else grants["items"]
-    price, measured_at = paying.price, grants["shares"].price
-    limit = limit or chosen_limit(log, {"items": people}, {"items": price}, measured=measured_at)
-    bound = Scale(limit, apart=True)
+    price, measured_at = paying.cost, grants["shares"].cost
+    limit = limit or choose_threshold(log, {"items": people}, {"items": price}, profile_cost=measured_at)
+    bound = WeightToThreshold(limit, apart=True)
     counted = engine.measure(log, bound, noise.key()).items
-    noisy = noised(counted, paying, noise)
-    return Measured(draft_of(noisy, people, bound, LEVEL), counted.sensitive_values / FIXED_POINT)
+    noisy = add_group_noise(counted, paying, noise)
+    return Measured(shrink_groups(noisy, people, bound, LEVEL), counted.sensitive_values / FIXED_POINT)
 
 
-def best_of(draft: Draft, parts: Floats, counts: Floats) -> Best:
+def best_of(draft: ShrinkageModel, parts: Floats, counts: Floats) -> Best:
     """Return what an oracle makes of a draft that knows the true parts and counts of each kind."""
-    found = Best(np.empty(counts.size), np.empty((LEVELS.size, counts.size)))
-    scale = (draft.law.variance / 2) ** 0.5
+    best = Best(np.empty(counts.size), np.empty((LEVELS.size, counts.size)))
+    scale = (draft.distribution.variance / 2) ** 0.5
     light, heavy = draft.noisy.part(slice(0, counts.size))
-    for kind in np.unique(draft.kinds):
-        inside = np.flatnonzero(draft.kinds == kind)
+    for kind in np.unique(draft.level_groups):
+        inside = np.flatnonzero(draft.level_groups == kind)
         true = np.vstack([parts[:, inside], counts[inside]])
         cells, copies = np.unique(np.rint(true / (_CELL * scale)), axis=1, return_counts=True)
         rising = np.argsort(cells[2], kind="stable")
         cells, copies = cells[:, rising] * (_CELL * scale), copies[rising]
         for rows in blocks(inside.size, _ROWS):
             items = inside[rows]
-            off = np.abs(light[items, None] - cells[0]) + np.abs(heavy[items, None] - cells[1])
-            likely = copies * np.exp((off.min(axis=1, keepdims=True) - off) / scale)
+            distances = np.abs(light[items, None] - cells[0]) + np.abs(heavy[items, None] - cells[1])
+            likely = copies * np.exp((distances.min(axis=1, keepdims=True) - distances) / scale)
             likely /= likely.sum(axis=1, keepdims=True)
-            found.means[items] = likely @ cells[2]
+            best.means[items] = likely @ cells[2]
             below = np.cumsum(likely, axis=1)
             for item, chances in zip(items.tolist(), below, strict=True):
                 places = np.minimum(np.searchsorted(chances, LEVELS), cells.shape[1] - 1)
-                found.quantiles[:, item] = cells[2][places]
-    return found
+                best.quantiles[:, item] = cells[2][places]
+    return best
 
 
 def absolute_errors(
@@ -123,14 +129,14 @@ def absolute_errors(
     draft, parts = measured(truth, epsilon, seed, engine, limit, free=free)
     released = Adaptive(what="items").release(truth.log, Grant(epsilon), SeededNoise(seed), engine)
     best, whole = best_of(draft, parts, truth.counts), float(truth.counts.sum())
-    made = {
+    estimates = {
         "ours": released.items["count"].to_numpy(),
         "means": best.means,
         "right sum": best.with_sum(whole),
         "medians": best.medians,
     }
-    errors = {name: float(mean_absolute_error(truth.counts, each)) for name, each in made.items()}
-    return errors | {f"sum of {name}": float(each.sum()) / whole for name, each in made.items()}
+    errors = {name: float(mean_absolute_error(truth.counts, estimate)) for name, estimate in estimates.items()}
+    return errors | {f"sum of {name}": float(estimate.sum()) / whole for name, estimate in estimates.items()}
 
 
 def mean_errors(
@@ -138,12 +144,12 @@ def mean_errors(
 ) -> dict[str, float]:
     """Return the same on average over runs."""
     every = [absolute_errors(truth, epsilon, seed, engine, limit, free=free) for seed in range(runs)]
-    return {each: float(np.mean([run[each] for run in every])) for each in every[0]}
+    return {statistic: float(np.mean([run[statistic] for run in every])) for statistic in every[0]}
 
 
-def best_published(found: Found) -> float:
+def best_published(errors: ErrorsBySetting) -> float:
     """Return the smallest absolute error of a published method."""
-    return min(found[each.label]["MAE"] for each in settings() if each.group == "published")
+    return min(errors[setting.label]["MAE"] for setting in settings() if setting.group == "published")
 
 
 def main() -> None:
@@ -156,7 +162,7 @@ def main() -> None:
     parser.add_argument("--free", action="store_true", help="the oracle's tables get all of ε")
     parser.add_argument("--published", metavar="FILE", help="what benchmarks.accuracy wrote with --json")
     given = parser.parse_args()
-    known = json.loads(Path(given.published).read_text(encoding="utf-8")) if given.published else {}
+    published = json.loads(Path(given.published).read_text(encoding="utf-8")) if given.published else {}
     counting: Counting = given.count
     engine = LocalEngine()
     print("| log | ours | oracle: means | quantiles, right sum | medians | sum: ours | medians |")
@@ -164,16 +170,16 @@ def main() -> None:
     ratios: list[list[float]] = []
     for name in given.logs.split(","):
         truth = described(name, counting)
-        limits = [int(each) for each in given.limits.split(",")] if given.limits else [None]
-        asked = truth, given.epsilon, given.runs, engine
-        found = [mean_errors(*asked, limit, free=given.free) for limit in limits]
-        mean = {each: min(run[each] for run in found) for each in found[0]}
-        to = best_published(known[f"{counting}|{given.epsilon}|{name}"]) if known else mean["ours"]
-        ratios.append([mean[each] / to for each in ("ours", "means", "right sum", "medians")])
+        limits = [int(text) for text in given.limits.split(",")] if given.limits else [None]
+        arguments = truth, given.epsilon, given.runs, engine
+        errors_by_limit = [mean_errors(*arguments, limit, free=given.free) for limit in limits]
+        mean = {statistic: min(run[statistic] for run in errors_by_limit) for statistic in errors_by_limit[0]}
+        to = best_published(published[f"{counting}|{given.epsilon}|{name}"]) if published else mean["ours"]
+        ratios.append([mean[text] / to for text in ("ours", "means", "right sum", "medians")])
         cells = [*ratios[-1], mean["sum of ours"], mean["sum of medians"]]
-        print(f"| {name} | {' | '.join(f'{each:.2f}' for each in cells)} |", flush=True)
+        print(f"| {name} | {' | '.join(f'{ratio:.2f}' for ratio in cells)} |", flush=True)
     means = [geometric_mean(list(column)) for column in zip(*ratios, strict=True)]
-    print(f"| **geometric mean** | {' | '.join(f'{each:.3f}' for each in means)} | | |")
+    print(f"| **geometric mean** | {' | '.join(f'{ratio:.3f}' for ratio in means)} | | |")
 
 
 if __name__ == "__main__":

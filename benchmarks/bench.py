@@ -33,7 +33,7 @@ class Bench:
     sizes: list[str]
     rivals: list[Rival]
     rival_timeout: float
-    seen: dict[str, Any] = field(default_factory=dict)
+    measurements: dict[str, Any] = field(default_factory=dict)
     keep: Callable[[], None] = lambda: None
 
     @property
@@ -127,7 +127,10 @@ class Bench:
             self.need("dense", size)
             self.command_line(size, method, WORK / "kernels")
             runs = [self.command_line(size, method, WORK / "kernels") for _ in range(repeat)]
-            return {"seconds": [one.seconds for one in runs], "peak": max(one.peak for one in runs)}
+            return {
+                "seconds": [process.seconds for process in runs],
+                "peak": max(process.peak for process in runs),
+            }
 
         return self.once(f"cold {size} {method}", measure)
 
@@ -203,27 +206,27 @@ class Bench:
         """Generate a log in a process of its own unless it is there."""
         DATA.mkdir(parents=True, exist_ok=True)
         wanted = [("dense", size), (kind, size)] if kind != "dense" else [(kind, size)]
-        for one in wanted:
-            paths = log_path(*one), catalogue_path(one[0]), expected_total_path(size)
+        for kind_and_size in wanted:
+            paths = log_path(*kind_and_size), catalogue_path(kind_and_size[0]), expected_total_path(size)
             if not all(path.exists() for path in paths):
-                run([sys.executable, "-m", "benchmarks.data", *one], env=self.environment())
+                run([sys.executable, "-m", "benchmarks.data", *kind_and_size], env=self.environment())
 
     def _ours(self, task: str, kind: str, size: str, *options: str | Path) -> Finished:
         command: list[str | Path] = [sys.executable, "-m", "benchmarks.ours", task, log_path(kind, size)]
         return run([*command, "--catalogue", catalogue_path(kind), *options], env=self.environment())
 
     def once(self, key: str, measure: Callable[[], Any]) -> dict[str, Any]:
-        if key not in self.seen:
+        if key not in self.measurements:
             print(f"measuring: {key}", file=sys.stderr, flush=True)
             try:
-                self.seen[key] = measure()
+                self.measurements[key] = measure()
             except CouldNotRunError as reason:
-                self.seen[key] = {"could not run": str(reason)}
+                self.measurements[key] = {"could not run": str(reason)}
             self.keep()
-        found: dict[str, Any] = self.seen[key]
-        if "could not run" in found:
-            raise CouldNotRunError(found["could not run"])
-        return found
+        measurement: dict[str, Any] = self.measurements[key]
+        if "could not run" in measurement:
+            raise CouldNotRunError(measurement["could not run"])
+        return measurement
 
 
 def environment_of(source: Path, kernels: Path) -> dict[str, str]:

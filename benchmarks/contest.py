@@ -78,13 +78,13 @@ RIVALS = (
 FAMILIES = tuple(dict.fromkeys(rival.name.partition("-")[0] for rival in RIVALS))
 
 
-def chosen(families: list[str]) -> list[Rival]:
+def rivals_of_families(families: list[str]) -> list[Rival]:
     return [rival for rival in RIVALS if rival.name.partition("-")[0] in families]
 
 
 def check_rival(rival: Rival, timeout: float) -> dict[str, Any]:
     """The sums of its tables with hardly any noise; raises ``CouldNotRunError`` if it does another job."""
-    tables = _go(rival, SMALL, timeout, "--epsilon", str(HUGE_EPSILON)).answer["tables"]
+    tables = _run_job(rival, SMALL, timeout, "--epsilon", str(HUGE_EPSILON)).answer["tables"]
     check_tables(tables, SMALL, rounds_down=rival.rounds_down)
     return {"tables": tables}
 
@@ -93,18 +93,18 @@ def measure_rival(rival: Rival, size: str, timeout: float) -> dict[str, Any]:
     """Everything about one rival at one size; raises ``CouldNotRunError`` with the reason."""
     if rival.slow and size != SMALL:
         with counts_folder() as counts:
-            cold = _go(rival, size, timeout, "--counts", counts)
+            cold = _run_job(rival, size, timeout, "--counts", counts)
             warm = cold.answer["seconds"]
             errors = errors_in(Path(counts), size, len(warm))
     else:
-        cold = _go(rival, size, timeout)
+        cold = _run_job(rival, size, timeout)
         with counts_folder() as counts:
             options: list[str | Path] = ["--warm-up", log_path("wide", SMALL), "--repeat", "3", "--counts", counts]
-            warm = _go(rival, size, timeout, *options).answer["seconds"]
+            warm = _run_job(rival, size, timeout, *options).answer["seconds"]
             errors = errors_in(Path(counts), size, len(warm))
     rows = [rows for rows, _total in cold.answer["tables"]]
-    found = {"warm": median(warm), "warm runs": warm, "cold": cold.seconds, "peak": cold.peak, "rows": rows}
-    return {**found, "errors": errors, "once": rival.slow and size != SMALL}
+    measurement = {"warm": median(warm), "warm runs": warm, "cold": cold.seconds, "peak": cold.peak, "rows": rows}
+    return {**measurement, "errors": errors, "once": rival.slow and size != SMALL}
 
 
 def counts_folder() -> tempfile.TemporaryDirectory[str]:
@@ -152,7 +152,7 @@ def rival_environment(rival: Rival) -> dict[str, str]:
     return {**bare_environment(), "PYTHONPATH": str(ROOT), **(_java() if rival.java else {})}
 
 
-def _go(rival: Rival, size: str, timeout: float, *options: str | Path) -> Finished:
+def _run_job(rival: Rival, size: str, timeout: float, *options: str | Path) -> Finished:
     python = environment(rival)
     command: list[str | Path] = [python, "-m", f"benchmarks.rivals.{rival.module}", log_path("wide", size)]
     env = rival_environment(rival)

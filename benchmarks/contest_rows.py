@@ -25,13 +25,13 @@ NOTES = (
     "return Σ min(records, 10) at a huge ε.",
 )
 
-Found = dict[str, Any]
+Measurement = dict[str, Any]
 
 
 def contest(bench: Bench) -> list[Row]:
     """Measure everybody; the targets count against the fastest that ran, warm and cold apart."""
     rows: list[Row] = []
-    ran: dict[str, Found] = {}
+    ran: dict[str, Measurement] = {}
     for size in bench.contest_sizes:
         for method in OURS:
             try:
@@ -41,12 +41,12 @@ def contest(bench: Bench) -> list[Row]:
     for rival in bench.rivals:  # a rival at both sizes before the next: an interrupted run has whole lines
         for size in bench.contest_sizes:
             try:
-                found = bench.rival(rival, size)
+                measurement = bench.rival(rival, size)
             except CouldNotRunError as reason:
                 rows.append(Row(f"{rival.name}, {size}", f"could not run: {reason}", "–", "–"))
                 continue
             if size == bench.contest_size:
-                ran[rival.name] = found
+                ran[rival.name] = measurement
     try:
         return [*_against_fastest(bench, bench.contest_size, ran), *rows]
     except CouldNotRunError as reason:
@@ -54,7 +54,7 @@ def contest(bench: Bench) -> list[Row]:
         return [missing, *rows]
 
 
-def _against_fastest(bench: Bench, size: str, ran: Mapping[str, Found]) -> list[Row]:
+def _against_fastest(bench: Bench, size: str, ran: Mapping[str, Measurement]) -> list[Row]:
     if not ran:
         raise CouldNotRunError("no rival ran")
     ours, cold = bench.contestant(size, "sra"), bench.cold(size, "sra")["seconds"]
@@ -92,22 +92,24 @@ def _against_fastest(bench: Bench, size: str, ran: Mapping[str, Found]) -> list[
     ]
 
 
-def contest_lines(seen: Mapping[str, Found], version: str) -> list[tuple[str, ...]]:
+def contest_lines(measurements: Mapping[str, Measurement], version: str) -> list[tuple[str, ...]]:
     """The table of all contestants that were asked, and what became of each."""
     lines: list[tuple[str, ...]] = []
     for size in SIZES:
-        ours = seen.get(f"contestant sra {size}")
+        ours = measurements.get(f"contestant sra {size}")
         if ours is None:
             continue
         for method, name in OURS.items():
-            found = seen.get(f"contestant {method} {size}")
-            if found is not None:
-                lines.append(_line(name, version, size, found, ours))
+            measurement = measurements.get(f"contestant {method} {size}")
+            if measurement is not None:
+                lines.append(_line(name, version, size, measurement, ours))
         for rival in RIVALS:
-            failed = seen.get(f"rival {rival.name} does the job", {})
-            found = seen.get(f"rival {rival.name} {size}", failed if "could not run" in failed else None)
-            if found is not None:
-                lines.append(_line(rival.name, rival.version, size, found, ours))
+            failed = measurements.get(f"rival {rival.name} does the job", {})
+            measurement = measurements.get(
+                f"rival {rival.name} {size}", failed if "could not run" in failed else None
+            )
+            if measurement is not None:
+                lines.append(_line(rival.name, rival.version, size, measurement, ours))
     return lines
 
 
@@ -116,13 +118,13 @@ def cannot(rivals: tuple[Rival, ...]) -> list[str]:
     return [f"**{rival.name}** {rival.cannot}." for rival in rivals]
 
 
-def _line(name: str, version: str, size: str, found: Found, ours: Found) -> tuple[str, ...]:
+def _line(name: str, version: str, size: str, measurement: Measurement, ours: Measurement) -> tuple[str, ...]:
     start = (name, version, size.upper())
-    if "could not run" in found:
-        return (*start, f"could not run: {found['could not run']}", *[""] * (len(HEAD) - 4))
+    if "could not run" in measurement:
+        return (*start, f"could not run: {measurement['could not run']}", *[""] * (len(HEAD) - 4))
 
-    def ratio(of: Found, *path: str) -> float:
-        value: Any = of
+    def ratio(measurement: Measurement, *path: str) -> float:
+        value: Any = measurement
         for key in path:
             value = value[key]
         return float(value)
@@ -130,9 +132,9 @@ def _line(name: str, version: str, size: str, found: Found, ours: Found) -> tupl
     cells: list[str] = []
     paths = [("cold",), ("warm",), ("peak",), ("errors", "items", "exact"), ("errors", "edges", "exact")]
     for path in paths:
-        value = ratio(found, *path)
+        value = ratio(measurement, *path)
         shown = f"{value / GIB:.2f}" if path == ("peak",) else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
-        mark = "¹" if path == ("warm",) and found["once"] else ""
+        mark = "¹" if path == ("warm",) and measurement["once"] else ""
         usable = "could not run" not in ours
         cells += [shown + mark, f"{value / ratio(ours, *path):.3g}" if usable else "–"]
-    return (*start, *cells, f"{found['errors']['items']['bounded']:.3g}")
+    return (*start, *cells, f"{measurement['errors']['items']['bounded']:.3g}")

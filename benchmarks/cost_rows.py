@@ -25,18 +25,18 @@ def costs(bench: Bench) -> list[Row]:
     quick = bench.largest != "100m"
     for grown in GROWN:
         try:
-            found = bench.once(f"costs {grown}", partial(_measure, bench, grown, quick))
+            measurement = bench.once(f"costs {grown}", partial(_measure, bench, grown, quick))
         except CouldNotRunError as reason:
             rows.append(Row(f"growth with {grown}", f"could not run: {reason}", f"≤ {MOST}", "not measured"))
             continue
-        for curve in found["curves"]:
+        for curve in measurement["curves"]:
             sizes, medians = curve["sizes"], curve["medians"]
             row = judge(
                 f"{curve['method']}: growth with {NOUNS.get(grown, grown)}, {sizes[0]:,} to {sizes[-1]:,}",
                 curve["exponent"],
                 MOST,
                 unit="(exponent)",
-                raw=f"{', '.join(f'{one:.3f}' for one in medians)} s",
+                raw=f"{', '.join(f'{median:.3f}' for median in medians)} s",
                 unlike="of small logs" if quick else "",
             )
             shown = f"{curve['exponent']:.2f}, over the last decade {curve['last decade']:.2f}"

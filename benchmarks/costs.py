@@ -124,7 +124,7 @@ def curve(grown: str, method: str, shrunk: int) -> dict[str, Any]:
             started = time.perf_counter()
             release()
             seconds[size].append(time.perf_counter() - started)
-    medians = [statistics.median(each) for each in seconds.values()]
+    medians = [statistics.median(times) for times in seconds.values()]
     return {
         "grown": grown,
         "method": method,
@@ -144,14 +144,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     DATA.mkdir(parents=True, exist_ok=True)
-    found = []
+    curves = []
     for grown in given.only:
         for method in given.methods:
             if grown == "limit" and method == "adaptive":
                 continue  # it finds its own
-            found.append(curve(grown, method, 10 if given.quick else 1))
-            print(f"{grown}, {method}: {found[-1]['exponent']:.2f}", file=sys.stderr, flush=True)
-    print(json.dumps({"curves": found, "cores": os.cpu_count()}))
+            curves.append(curve(grown, method, 10 if given.quick else 1))
+            print(f"{grown}, {method}: {curves[-1]['exponent']:.2f}", file=sys.stderr, flush=True)
+    print(json.dumps({"curves": curves, "cores": os.cpu_count()}))
 
 
 if __name__ == "__main__":

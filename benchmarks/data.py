@@ -128,7 +128,7 @@ def _write_catalogues(kind: str) -> None:
         ids = _scattered(np.arange(ITEMS)).tolist()
     if kind == "text":
         ids = [_text("item", code) for code in range(ITEMS)]
-    catalogue_path(kind).write_text("".join(f"{one}\n" for one in ids))
+    catalogue_path(kind).write_text("".join(f"{item}\n" for item in ids))
     keys_path().mkdir(exist_ok=True)
     items = np.arange(ITEMS, dtype=np.int32)
     pq.write_table(pa.table({"item": items}), keys_path() / ITEM_KEYS)
@@ -150,8 +150,8 @@ def _write_truth(log: Path, size: str) -> None:
         for table, cell in zip(TABLES, (item, item * WEEKDAYS + weekday), strict=True):
             counts["exact", table] += np.bincount(cell, minlength=TABLES[table])
             counts["bounded", table] += np.bincount(cell, kept[user], minlength=TABLES[table])
-    for (kind, table), found in counts.items():
-        truth_path(size, kind, table).write_bytes(found.tobytes())
+    for (kind, table), true_counts in counts.items():
+        truth_path(size, kind, table).write_bytes(true_counts.tobytes())
     expected_total_path(size).write_text(str(int(np.minimum(records, LIMIT).sum())))
 
 

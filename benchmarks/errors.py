@@ -16,13 +16,13 @@ from benchmarks.rivals.job import TABLES, counts_path
 Errors = dict[str, dict[str, float]]
 
 
-def mean_absolute(found: array[float], truth: array[float]) -> float:
+def mean_absolute(released: array[float], truth: array[float]) -> float:
     """The mean absolute error over all cells.
 
     >>> mean_absolute(array("d", [1, 5]), array("d", [2, 2]))
     2.0
     """
-    return sum(abs(a - b) for a, b in zip(found, truth, strict=True)) / len(truth)
+    return sum(abs(a - b) for a, b in zip(released, truth, strict=True)) / len(truth)
 
 
 def errors_in(folder: Path, size: str, runs: int) -> Errors:
@@ -40,6 +40,6 @@ def errors_in(folder: Path, size: str, runs: int) -> Errors:
 
 
 def _doubles(path: Path) -> array[float]:
-    found = array("d")
-    found.frombytes(path.read_bytes())
-    return found
+    numbers = array("d")
+    numbers.frombytes(path.read_bytes())
+    return numbers

@@ -51,17 +51,17 @@ def naive_errors(noisy: NDArray[np.int64], limit: int, scale: float, key: bytes)
 
 def measure(name: str) -> dict[str, Any]:
     users, d, limit = SHAPES[name]
-    found: dict[str, list[float]] = {}
+    seconds_by_epsilon: dict[str, list[float]] = {}
     chosen: dict[str, int] = {}
     for epsilon in EPSILONS:
         noisy = sample(users, d, float(epsilon))
-        found[epsilon] = []
+        seconds_by_epsilon[epsilon] = []
         for _ in range(3):
             started = time.perf_counter()
             errors = size_errors(noisy, limit, 2 * limit / float(epsilon), KEY)
-            found[epsilon].append(time.perf_counter() - started)
+            seconds_by_epsilon[epsilon].append(time.perf_counter() - started)
         chosen[epsilon] = int(np.argmin(errors)) + 1
-    return {"d": d, "seconds": found, "chosen": chosen}
+    return {"d": d, "seconds": seconds_by_epsilon, "chosen": chosen}
 
 
 def measure_naive() -> float:

@@ -32,10 +32,10 @@ class Kept:
         }
 
     @property
-    def seen(self) -> dict[str, Any]:
+    def measurements(self) -> dict[str, Any]:
         """All measurements so far."""
-        found: dict[str, Any] = self.document["measurements"]
-        return found
+        measurements: dict[str, Any] = self.document["measurements"]
+        return measurements
 
     def resume(self) -> str:
         """Take over what the last run measured, and say what that is; failures are tried again."""
@@ -43,29 +43,28 @@ class Kept:
             return "nothing to go on from"
         last = json.loads(RESULTS.read_text())
         same = last["source"] == self.document["source"]
-        for key, found in last["measurements"].items():
-            if "could not run" not in found and (same or key.startswith(OF_RIVALS)):
-                self.seen[key] = found
+        for key, measurement in last["measurements"].items():
+            if "could not run" not in measurement and (same or key.startswith(OF_RIVALS)):
+                self.measurements[key] = measurement
         if not same:
-            return (
-                f"the source has changed: {len(self.seen)} measurements of rivals are kept, all else is taken anew"
-            )
+            kept = len(self.measurements)
+            return f"the source has changed: {kept} measurements of rivals are kept, all else is taken anew"
         self.document["taken"] = last["taken"]
         for name, rows in last["rows"].items():
             if all("could not run" not in row["measured"] for row in rows):
                 self.rows[name] = [Row(**row) for row in rows]
-        return f"{len(self.seen)} measurements and {len(self.rows)} rows are kept"
+        return f"{len(self.measurements)} measurements and {len(self.rows)} rows are kept"
 
     def save(self) -> None:
         """Write everything; an interrupted write leaves the last document whole."""
         self.document["load at the end"] = os.getloadavg()
-        told = {
+        contents = {
             **self.document,
             "rows": {name: [row.as_json() for row in rows] for name, rows in self.rows.items()},
         }
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
         unfinished = RESULTS.with_suffix(".unfinished")
-        unfinished.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        unfinished.write_text(json.dumps(contents, indent=1, ensure_ascii=False) + "\n")
         unfinished.rename(RESULTS)
 
 

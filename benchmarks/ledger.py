@@ -20,7 +20,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from headcount.ledger import Charge, Ledger, Reservation
-from headcount.ledger.balances import Asked, Book
+from headcount.ledger.balances import Book, BookRequest
 from headcount.ledger.journal.entries import Entry, digest_of, sign
 from headcount.ledger.journal.keys import read_key
 from headcount.ledger.stores import queries
@@ -53,10 +53,12 @@ def reservations(ledger: Ledger, *, anchored: bool) -> Callable[[], None]:
     counter = iter(range(10**9))
 
     def reserve() -> None:
-        made = ledger.reserve("visits", "w1", "ann", json.dumps({"n": next(counter)}), "c", CHARGE, again=False)
-        assert isinstance(made, Reservation)
+        reservation = ledger.reserve(
+            "visits", "w1", "ann", json.dumps({"n": next(counter)}), "c", CHARGE, again=False
+        )
+        assert isinstance(reservation, Reservation)
         if anchored:
-            made.data_read()
+            reservation.data_read()
 
     return reserve
 
@@ -92,7 +94,7 @@ def fill(ledger: Ledger, entries: int) -> None:
         assert budget is not None
         book = Book("visits", budget, queries.balances(run, "visits"))
         for entry, _ in rows:
-            book.take(Asked.of(entry))
+            book.take(BookRequest.of(entry))
         queries.save_balances(run, "visits", book.balances)
 
 
@@ -118,10 +120,10 @@ def main() -> None:
             for what, act in acts.items():
                 rates[what].append(rate(act, given.seconds))
         floor = statistics.median(rates["synced writes"])
-        for what, each in rates.items():
-            ratios = [one / base for one, base in zip(each, rates["synced writes"], strict=True)]
+        for what, speeds in rates.items():
+            ratios = [speed / base for speed, base in zip(speeds, rates["synced writes"], strict=True)]
             print(
-                f"{what:24s} {statistics.median(each):8.0f} /s   median ratio {statistics.median(ratios):5.2f}"
+                f"{what:24s} {statistics.median(speeds):8.0f} /s   median ratio {statistics.median(ratios):5.2f}"
                 f"   (rounds: {', '.join(f'{ratio:.2f}' for ratio in ratios)})"
             )
         print(f"the disk syncs {floor:.0f} writes a second; the target is a ratio of 0.40 for reservations")
@@ -142,8 +144,10 @@ def main() -> None:
             f"{statistics.median(bare) * 1e3:.0f} ms"
         )
         again = Ledger(f"sqlite:///{folder}/headcount.db", key=key, anchor=anchor)
-        found: list[bool] = []
-        print(f"verify: {_timed(lambda: found.append(again.verify().ok)):.1f} s, {'ok' if found[0] else 'NOT ok'}")
+        intact: list[bool] = []
+        print(
+            f"verify: {_timed(lambda: intact.append(again.verify().ok)):.1f} s, {'ok' if intact[0] else 'NOT ok'}"
+        )
         again.close()
 
 

@@ -40,12 +40,12 @@ class Finished:
         """The JSON document on the last line of standard output."""
         lines = self.output.strip().splitlines()
         try:
-            found = json.loads(lines[-1])
+            answer = json.loads(lines[-1])
         except (IndexError, ValueError):
             raise CouldNotRunError(f"no JSON in its output: {self.output[-200:]!r}") from None
-        if not isinstance(found, dict):
+        if not isinstance(answer, dict):
             raise CouldNotRunError(f"not a JSON object: {lines[-1][:200]!r}")
-        return found
+        return answer
 
 
 def run(
@@ -131,7 +131,7 @@ def _tree_resident(root: int) -> int:
         resident[int(entry.name)] = pages * PAGE
     total, todo = 0, [root]
     while todo:
-        one = todo.pop()
-        total += resident.get(one, 0)
-        todo.extend(child for child, parent in parents.items() if parent == one)
+        process = todo.pop()
+        total += resident.get(process, 0)
+        todo.extend(child for child, parent in parents.items() if parent == process)
     return total

@@ -21,8 +21,8 @@ MIB = 1 << 20
 
 def resident() -> tuple[float, float]:
     """MiB of the process's own pages, and of libraries' pages."""
-    told = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(told["RssAnon"].split()[0]) / 1024, int(told["RssFile"].split()[0]) / 1024
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status["RssAnon"].split()[0]) / 1024, int(status["RssFile"].split()[0]) / 1024
 
 
 class Watch:
@@ -33,7 +33,7 @@ class Watch:
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
-    def told(self, stage: str, more: str = "") -> None:
+    def print_stage(self, stage: str, more: str = "") -> None:
         own, libraries = max(self._highest, resident(), key=sum)
         print(
             f"{stage:34} {own + libraries:6.0f} MiB, own {own:4.0f}, libraries {libraries:4.0f}{more}", flush=True
@@ -53,25 +53,25 @@ def watched(watch: Watch) -> None:
     """Let reading and counting tell what they held."""
     import pyarrow as pa
 
-    from headcount.engines.local.record_store import HeldLog
-    from headcount.engines.local.runner import Passes
+    from headcount.engines.local.record_store import RecordStore
+    from headcount.engines.local.runner import LocalRunner
 
-    read, each = HeldLog._read, Passes.each
+    read, run_passes = RecordStore._read, LocalRunner.run_kernel
 
-    def reading(held: HeldLog, *given: Any) -> None:
-        watch.told("imports, catalogue, kernels loaded")
+    def reading(held: RecordStore, *given: Any) -> None:
+        watch.print_stage("imports, catalogue, kernels loaded")
         read(held, *given)
         records = held._size * (held.low.itemsize + held.high.itemsize) + held.starts.nbytes
         arrow = pa.default_memory_pool().max_memory()
-        watch.told("reading", f"; records {records / MIB:.0f}, PyArrow's at most {arrow / MIB:.0f}")
+        watch.print_stage("reading", f"; records {records / MIB:.0f}, PyArrow's at most {arrow / MIB:.0f}")
 
-    def counting(passes: Passes, *given: Any) -> None:
-        each(passes, *given)
-        watch.told("counting")
+    def counting(passes: LocalRunner, *given: Any) -> None:
+        run_passes(passes, *given)
+        watch.print_stage("counting")
 
     replace: Callable[[Any, str, Any], None] = setattr
-    replace(HeldLog, "_read", reading)
-    replace(Passes, "each", counting)
+    replace(RecordStore, "_read", reading)
+    replace(LocalRunner, "run_kernel", counting)
 
 
 def main() -> None:
@@ -82,10 +82,10 @@ def main() -> None:
     given = parser.parse_args()
     make_logs(given.kind, given.size)
     watch = Watch()
-    watch.told("Python itself")
+    watch.print_stage("Python itself")
     watched(watch)
     release(log_path(given.kind, given.size), catalogue_path(given.kind), method=given.method)
-    watch.told("noise and tables")
+    watch.print_stage("noise and tables")
     watch.stop()
 
 

@@ -21,22 +21,25 @@ def models(bench: Bench) -> list[Row]:
     size = bench.contest_size
     rows: list[Row] = []
     for kind in KINDS:
-        found = bench.model(kind, size)
+        result = bench.model(kind, size)
         rows.append(
             judge(
                 f"model of {kind}, {size}, peak memory",
-                found["bytes"],
+                result["bytes"],
                 24,
                 unit="bytes a record",
-                raw=f"{found['seconds']:.2f} s, {found['cpu']:.2f} CPU s, {found['peak'] / GIB:.2f} GiB in all",
-                numbers=found,
+                raw=f"{result['seconds']:.2f} s, {result['cpu']:.2f} CPU s, {result['peak'] / GIB:.2f} GiB in all",
+                numbers=result,
                 unlike=other_size(size, "10m"),
             )
         )
     if not bench.rivals:
         return rows
-    asked = [(each, model) for each in bench.contest_sizes for model in ("KNNBasic", "SVD")]
-    return [*rows, *(row for each, model in asked for row in _against_surprise(bench, each, model))]
+    combinations = [(contest_size, model) for contest_size in bench.contest_sizes for model in ("KNNBasic", "SVD")]
+    return [
+        *rows,
+        *(row for contest_size, model in combinations for row in _against_surprise(bench, contest_size, model)),
+    ]
 
 
 def _against_surprise(bench: Bench, size: str, model: str) -> list[Row]:
@@ -49,20 +52,20 @@ def _against_surprise(bench: Bench, size: str, model: str) -> list[Row]:
         theirs = bench.once(f"rival surprise {model} {size}", lambda: surprise(size, model, _patience(bench)))
     except CouldNotRunError as reason:
         what = f"models, {size}, against the fit of {name}"
-        said = ", ".join(f"{kind} {found['seconds']:.2f} s" for kind, found in ours.items())
-        return [Row(what, f"ours: {said}; theirs could not run: {reason}", "–", "–")]
+        own_times = ", ".join(f"{kind} {result['seconds']:.2f} s" for kind, result in ours.items())
+        return [Row(what, f"ours: {own_times}; theirs could not run: {reason}", "–", "–")]
     raw = f"theirs: fit {theirs['fit']:.2f} s after {theirs['prepare']:.2f} s of reading, "
     raw += f"{theirs['peak'] / GIB:.2f} GiB"
     return [
         Row(
             f"model of {kind}, {size}, against the fit of {name}",
-            f"{theirs['fit'] / found['seconds']:.3g} × faster, {found['peak'] / theirs['peak']:.2f} × its peak",
+            f"{theirs['fit'] / result['seconds']:.3g} × faster, {result['peak'] / theirs['peak']:.2f} × its peak",
             "–",
             "–",
-            f"ours, from the file, with noise: {found['seconds']:.2f} s; {raw}",
-            {"ours": found, "theirs": theirs},
+            f"ours, from the file, with noise: {result['seconds']:.2f} s; {raw}",
+            {"ours": result, "theirs": theirs},
         )
-        for kind, found in ours.items()
+        for kind, result in ours.items()
     ]
 
 
@@ -75,24 +78,24 @@ def wide_table(bench: Bench) -> list[Row]:
         raise CouldNotRunError("needs uci-adult.parquet in the folder HEADCOUNT_DATA")
     command: list[str | Path] = [sys.executable, "-m", "benchmarks.wide", "--data", folder, "--json"]
     options = ["--columns", str(COLUMNS), "--runs", str(RUNS), "--timeout", str(_patience(bench))]
-    found = bench.once(
+    result = bench.once(
         f"rival mbi {COLUMNS} columns",
         lambda: run([*command, *options], env=bench.environment(), timeout=2 * bench.rival_timeout).answer,
     )
-    ours, aim = found["ours"], found["aim"]
+    ours, aim = result["ours"], result["aim"]
 
-    def of(columns: str) -> str:
+    def error_ratio(columns: str) -> str:
         return f"{ours['off'][columns] / aim['off'][columns]:.2f}"
 
     return [
         Row(
             f"uci-adult, {COLUMNS} columns, against AIM ({MBI.version})",
             f"{aim['seconds'] / ours['seconds']:.3g} × faster, {ours['peak'] / aim['peak']:.2f} × its peak, "
-            f"{of('2')} × its error of pairs, {of('3')} × of triples",
+            f"{error_ratio('2')} × its error of pairs, {error_ratio('3')} × of triples",
             "–",
             "–",
-            f"ours {_told(ours)}; AIM {_told(aim)}; ε = 1, δ = 1e-9; errors are mean total variations",
-            found,
+            f"ours {_describe(ours)}; AIM {_describe(aim)}; ε = 1, δ = 1e-9; errors are mean total variations",
+            result,
         )
     ]
 
@@ -101,6 +104,8 @@ def _patience(bench: Bench) -> float:
     return min(PATIENCE, bench.rival_timeout)
 
 
-def _told(found: dict[str, Any]) -> str:
-    off = found["off"]
-    return f"{found['seconds']:.1f} s, {found['peak'] / GIB:.2f} GiB, {off['2']:.4f} and {off['3']:.4f} off"
+def _describe(result: dict[str, Any]) -> str:
+    errors = result["off"]
+    return (
+        f"{result['seconds']:.1f} s, {result['peak'] / GIB:.2f} GiB, {errors['2']:.4f} and {errors['3']:.4f} off"
+    )

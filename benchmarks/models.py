@@ -70,10 +70,10 @@ def make(kind: str, size: str) -> None:
 
 def make_logs(size: str) -> None:
     """Write what is not there yet."""
-    for each in (SMALL, size):
-        subprocess.run([sys.executable, "-m", "benchmarks.data", "dense", each], check=True)
-        if not model_path(each).exists():
-            write_log(each)
+    for log_size in (SMALL, size):
+        subprocess.run([sys.executable, "-m", "benchmarks.data", "dense", log_size], check=True)
+        if not model_path(log_size).exists():
+            write_log(log_size)
 
 
 def surprise(size: str, model: str, timeout: float) -> dict[str, float]:
@@ -119,19 +119,20 @@ def main() -> None:
             command = [sys.executable, "-m", "benchmarks.models", "--records", given.records, "--measure", kind]
             environment = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{ROOT}"}
             done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-            found = json.loads(done.stdout)
+            result = json.loads(done.stdout)
             print(
-                f"{kind}, {given.records}, {name}: {found['bytes']:.1f} bytes a record, {found['cpu']:.1f} CPU "
-                f"seconds, {found['seconds']:.1f} seconds"
+                f"{kind}, {given.records}, {name}: {result['bytes']:.1f} bytes a record, {result['cpu']:.1f} CPU "
+                f"seconds, {result['seconds']:.1f} seconds"
             )
     if given.surprise:
         try:
-            told = surprise(given.records, given.surprise, 3600.0)
+            times = surprise(given.records, given.surprise, 3600.0)
         except CouldNotRunError as reason:
             print(f"Surprise could not run: {reason}")
         else:
             print(
-                f"Surprise, {given.records}: fit {told['fit']:.1f} seconds, after {told['prepare']:.1f} of reading"
+                f"Surprise, {given.records}: fit {times['fit']:.1f} seconds, after {times['prepare']:.1f} of "
+                f"reading"
             )
 
 

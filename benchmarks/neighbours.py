@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.contest import ROOT, Rival, bare_environment, environment
-from headcount.lab.compare.splits import Split, share_of_each
+from headcount.lab.compare.splits import Split, split_share_per_user
 from headcount.lab.datasets.by_name import load
 from headcount.lab.recommender.candidates import SIDES
 from headcount.lab.recommender.neighbourhood import Neighbourhood, predict
@@ -28,13 +28,15 @@ K, SEED, TOLERANCE = 40, 0, 0.02
 
 def ours(split: Split) -> dict[str, tuple[float, float]]:
     """The MAE and the seconds of each method."""
-    found = {}
+    results = {}
     for by in SIDES:
         for metric in METRICS:
             begin = time.perf_counter()
-            told = predict(split.train, split.queries, Neighbourhood(by=by, metric=metric, k=K, within=WITHIN))
-            found[f"{by}-{metric}"] = split.mean_absolute_error(told), time.perf_counter() - begin
-    return found
+            predictions = predict(
+                split.train, split.queries, Neighbourhood(by=by, metric=metric, k=K, within=WITHIN)
+            )
+            results[f"{by}-{metric}"] = split.mean_absolute_error(predictions), time.perf_counter() - begin
+    return results
 
 
 def theirs(split: Split) -> dict[str, float]:
@@ -42,8 +44,8 @@ def theirs(split: Split) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "split.npz"
         train, queries = split.train, split.queries
-        asked = {"asked_users": queries.users, "asked_items": queries.items, "truth": split.truth}
-        np.savez(path, users=train.users, items=train.items, values=train.values, **asked)  # type: ignore[arg-type]
+        queries_and_truth = {"asked_users": queries.users, "asked_items": queries.items, "truth": split.truth}
+        np.savez(path, users=train.users, items=train.items, values=train.values, **queries_and_truth)  # type: ignore[arg-type]
         command = [
             str(environment(SURPRISE)),
             "-m",
@@ -61,7 +63,7 @@ def theirs(split: Split) -> dict[str, float]:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", help="folder with movielens-100k.parquet; by default HEADCOUNT_DATA")
-    split = share_of_each(ratings_in(with_ratings(load("movielens-100k", parser.parse_args().data))), SEED)
+    split = split_share_per_user(ratings_in(with_ratings(load("movielens-100k", parser.parse_args().data))), SEED)
     rival, worst = theirs(split), 0.0
     print(f"{'MAE, k = 40':<12} {'Headcount':>10} {'Surprise':>10} {'apart':>8} {'seconds':>8}")
     for name, (error, seconds) in ours(split).items():

@@ -76,16 +76,16 @@ def packed(given: argparse.Namespace) -> dict[str, Any]:
     def again(store: str) -> None:
         hc.release(hc.read_events(store), epsilon="1", method=given.method, limit=limit_of(given.method))
 
-    found: dict[str, Any] = {"first": [], "second": []}
+    results: dict[str, Any] = {"first": [], "second": []}
     with tempfile.TemporaryDirectory(dir=given.log.parent) as folder:
         release(given.warm_up, given.catalogue, method=given.method)
         again(store_of(given.warm_up, f"{folder}/small"))
-        found["pack"] = timed(lambda: store_of(given.log, f"{folder}/store"))
-        found["bytes"] = sum(path.stat().st_size for path in Path(folder, "store").iterdir())
+        results["pack"] = timed(lambda: store_of(given.log, f"{folder}/store"))
+        results["bytes"] = sum(path.stat().st_size for path in Path(folder, "store").iterdir())
         for _ in range(given.repeat):
-            found["first"].append(timed(lambda: release(given.log, given.catalogue, method=given.method)))
-            found["second"].append(timed(lambda: again(f"{folder}/store")))
-    return found
+            results["first"].append(timed(lambda: release(given.log, given.catalogue, method=given.method)))
+            results["second"].append(timed(lambda: again(f"{folder}/store")))
+    return results
 
 
 def alone(given: argparse.Namespace) -> dict[str, Any]:
@@ -140,11 +140,11 @@ def main() -> None:
         started = time.perf_counter()
         import headcount  # noqa: F401
 
-        found: dict[str, Any] = {"seconds": time.perf_counter() - started}
-        found["modules"] = len(set(sys.modules) - before)
+        results: dict[str, Any] = {"seconds": time.perf_counter() - started}
+        results["modules"] = len(set(sys.modules) - before)
     else:
-        found = {"pair": pair, "packed": packed, "alone": alone, "noise": noise}[given.task](given)
-    print(json.dumps(found))
+        results = {"pair": pair, "packed": packed, "alone": alone, "noise": noise}[given.task](given)
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

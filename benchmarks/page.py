@@ -8,7 +8,7 @@ from benchmarks.contest import ROOT
 from benchmarks.data import WORK
 from benchmarks.kept import RESULTS, Kept
 from benchmarks.measure import CouldNotRunError, run
-from benchmarks.table import contestants, targets, told
+from benchmarks.table import contestants, summary, targets
 
 PAGE = ROOT / "docs" / "performance.md"
 IMAGES = ROOT / "docs" / "images"
@@ -27,18 +27,25 @@ def replaced(page: str, written: str) -> str:
     True
     """
     before, _, rest = page.partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
+    _, end_mark, after = rest.partition(END)
+    if not end_mark:
         raise ValueError(f"{PAGE.name} lacks its marks")
     return f"{before}{BEGIN}\n\n{written}\n\n{END}{after}"
 
 
 def section(kept: Kept, plots: list[str]) -> str:
     """What is written."""
-    rows = [row for each in kept.rows.values() for row in each]
+    rows = [row for group in kept.rows.values() for row in group]
     shown = [f"![{PLOTS[name]}](images/{name})" for name in plots]
     return "\n\n".join(
-        [told(kept), "### Against others", contestants(kept), *shown, "### What was to be reached", targets(rows)]
+        [
+            summary(kept),
+            "### Against others",
+            contestants(kept),
+            *shown,
+            "### What was to be reached",
+            targets(rows),
+        ]
     )
 
 

@@ -76,11 +76,11 @@ def measure(name: str) -> dict[str, list[tuple[float, float]]]:
         ours()
     else:
         both(kind, "1m", method)[1]()
-    found: dict[str, list[tuple[float, float]]] = {"floor": [], "ours": []}
+    times: dict[str, list[tuple[float, float]]] = {"floor": [], "ours": []}
     for _ in range(REPEATS):
-        found["floor"].append(cpu_seconds(floor))
-        found["ours"].append(cpu_seconds(ours))
-    return found
+        times["floor"].append(cpu_seconds(floor))
+        times["ours"].append(cpu_seconds(ours))
+    return times
 
 
 def csv_pair(size: str, repeat: int) -> dict[str, list[float]]:
@@ -88,11 +88,11 @@ def csv_pair(size: str, repeat: int) -> dict[str, list[float]]:
     make_logs("csv", size)
     floor, ours = both("csv", size, "sra")
     ours()
-    found: dict[str, list[float]] = {"floor": [], "ours": []}
+    times: dict[str, list[float]] = {"floor": [], "ours": []}
     for _ in range(repeat):
-        found["floor"].append(timed(floor))
-        found["ours"].append(timed(ours))
-    return found
+        times["floor"].append(timed(floor))
+        times["ours"].append(timed(ours))
+    return times
 
 
 def main() -> None:
@@ -112,16 +112,16 @@ def main() -> None:
     print("CPU seconds, user and system; × is to the floor")
     for name in given.only:
         make_logs(*CASES[name][:2])
-        found: dict[str, list[tuple[float, float]]] = {"floor": []}
+        times: dict[str, list[tuple[float, float]]] = {"floor": []}
         for _ in range(TURNS):
             for version, source in sources.items():
                 environment = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{ROOT}"}
                 command = [sys.executable, "-m", "benchmarks.passes", "--measure", name]
                 done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
-                told = json.loads(done.stdout)
-                found["floor"] += told["floor"]
-                found.setdefault(version, []).extend(told["ours"])
-        print(f"{name:9}" + "".join(shown(version, found) for version in found), flush=True)
+                measured = json.loads(done.stdout)
+                times["floor"] += measured["floor"]
+                times.setdefault(version, []).extend(measured["ours"])
+        print(f"{name:9}" + "".join(shown(version, times) for version in times), flush=True)
 
 
 def make_logs(kind: str, size: str) -> None:
@@ -133,9 +133,9 @@ def make_logs(kind: str, size: str) -> None:
         write_texts(size)
 
 
-def shown(version: str, found: dict[str, list[tuple[float, float]]]) -> str:
-    least, floor = (min(user + system for user, system in found[each]) for each in (version, "floor"))
-    of_user = min(user for user, _ in found[version])
+def shown(version: str, times: dict[str, list[tuple[float, float]]]) -> str:
+    least, floor = (min(user + system for user, system in times[source]) for source in (version, "floor"))
+    of_user = min(user for user, _ in times[version])
     ratio = "" if version == "floor" else f", {least / floor:.2f} ×"
     return f"  {version} {least:.2f} s (user {of_user:.2f}){ratio}"
 

@@ -29,37 +29,37 @@ WIDTH = 230
 COLOURS = ["#0b6e4f", "#b5541c"]
 
 
-def contest(seen: Mapping[str, Any]) -> Any:
+def contest(measurements: Mapping[str, Any]) -> Any:
     """Bars for everybody at the largest size that was measured, a panel for each thing measured."""
     for size in ("10m", "1m"):
-        found = {name: seen.get(f"{key} {size}", {}) for key, name in NAMES.items()}
-        found = {name: each for name, each in found.items() if "warm" in each}
-        if len(found) > 1:
+        contestants = {name: measurements.get(f"{key} {size}", {}) for key, name in NAMES.items()}
+        contestants = {name: measurement for name, measurement in contestants.items() if "warm" in measurement}
+        if len(contestants) > 1:
             break
     else:
         return None
     rows = [
-        {"who": name, "what": title, "value": _value(each, key), "ours": name.startswith("Headcount")}
-        for name, each in found.items()
+        {"who": name, "what": title, "value": _value(measurement, key), "ours": name.startswith("Headcount")}
+        for name, measurement in contestants.items()
         for title, key in FACETS.items()
     ]
     panels = [_bars([row for row in rows if row["what"] == title], title) for title in FACETS]
     return alt.concat(*panels, columns=2).properties(title=f"Counts from {size.upper()} records at ε = 1")
 
 
-def costs(seen: Mapping[str, Any]) -> Any:
+def costs(measurements: Mapping[str, Any]) -> Any:
     """A panel for each thing that grew, both axes logarithmic; a line for each method."""
     panels = []
-    for key, found in seen.items():
-        if not key.startswith("costs ") or "curves" not in found:
+    for key, measurement in measurements.items():
+        if not key.startswith("costs ") or "curves" not in measurement:
             continue
         rows = [
             {"size": size, "seconds": median, "method": curve["method"]}
-            for curve in found["curves"]
+            for curve in measurement["curves"]
             for size, median in zip(curve["sizes"], curve["medians"], strict=True)
         ]
         grown = key.removeprefix("costs ")
-        exponents = ", ".join(f"{curve['method']} {curve['exponent']:.2f}" for curve in found["curves"])
+        exponents = ", ".join(f"{curve['method']} {curve['exponent']:.2f}" for curve in measurement["curves"])
         base = alt.Chart({"values": rows}).encode(
             x=alt.X("size:Q", title=GROWN.get(grown, grown))
             .scale(type="log", nice=False)
@@ -74,10 +74,10 @@ def costs(seen: Mapping[str, Any]) -> Any:
     return alt.concat(*panels, columns=2)
 
 
-def _value(found: Mapping[str, Any], key: str) -> float:
+def _value(measurement: Mapping[str, Any], key: str) -> float:
     if key == "error":
-        return float(found["errors"]["items"]["exact"])
-    return float(found[key]) / (GIB if key == "peak" else 1)
+        return float(measurement["errors"]["items"]["exact"])
+    return float(measurement[key]) / (GIB if key == "peak" else 1)
 
 
 def _bars(rows: list[dict[str, Any]], title: str) -> Any:
@@ -96,9 +96,9 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("folder", type=Path)
     given = parser.parse_args()
-    seen = json.loads(given.results.read_text(encoding="utf-8"))["measurements"]
+    measurements = json.loads(given.results.read_text(encoding="utf-8"))["measurements"]
     drawn = []
-    for name, chart in (("contest.png", contest(seen)), ("costs.png", costs(seen))):
+    for name, chart in (("contest.png", contest(measurements)), ("costs.png", costs(measurements))):
         if chart is not None:
             chart.configure_view(stroke=None).save(given.folder / name, scale_factor=1.5)
             drawn.append(name)

@@ -65,7 +65,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class People:
+class UserValues:
     """Values at the points next to them, person after person."""
 
     points: Points
@@ -73,12 +73,12 @@ class People:
     starts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, column: Column) -> People:
+    def from_column(cls, column: Column) -> UserValues:
         path = Path(os.environ["HEADCOUNT_DATA"]) / f"{column.log}.parquet"
         rows = pq.read_table(path, columns=["user", column.value]).drop_null()
         users = rows["user"].to_numpy()
         order = np.argsort(users, kind="stable")
-        points = Points.of(FixedRange(column.low, column.high, 1))
+        points = Points.spanning(FixedRange(column.low, column.high, 1))
         cells = points.grid.cells_of(rows[column.value].to_numpy().astype(np.float64)[order])
         return cls(points, cells, np.flatnonzero(np.diff(users[order], prepend=-1)))
 
@@ -88,8 +88,10 @@ class People:
 
     def weights(self, limit: int) -> Floats:
         """The exact weights at each point."""
-        each = np.repeat(np.minimum(1.0, limit / self.sizes), self.sizes)
-        return np.asarray(np.bincount(self.cells, each, minlength=self.points.steps + 1), dtype=np.float64)
+        record_weights = np.repeat(np.minimum(1.0, limit / self.sizes), self.sizes)
+        return np.asarray(
+            np.bincount(self.cells, record_weights, minlength=self.points.steps + 1), dtype=np.float64
+        )
 
     def drawn(self, limit: int, generator: np.random.Generator) -> Floats:
         """At most ``limit`` random values of each person."""
@@ -99,44 +101,50 @@ class People:
         return np.asarray(self.points.values[self.cells[order][kept]])
 
 
-def off(weights: Floats, asked: Sequence[int], cells: NDArray[np.int64]) -> Floats:
+def rank_errors(weights: Floats, quantiles: Sequence[int], cells: NDArray[np.int64]) -> Floats:
     """How far each share that was asked for is from the shares around the point that came out, in thousandths."""
     up_to = WHOLE * np.cumsum(weights) / weights.sum()
     below = up_to - WHOLE * weights / weights.sum()
-    return np.asarray(np.maximum(np.maximum(below[cells] - asked, np.array(asked) - up_to[cells]), 0))
+    return np.asarray(np.maximum(np.maximum(below[cells] - quantiles, np.array(quantiles) - up_to[cells]), 0))
 
 
 def by_opendp(
-    values: Floats, points: Points, asked: Sequence[int], limit: int, epsilon: float
+    values: Floats, points: Points, quantiles: Sequence[int], limit: int, epsilon: float
 ) -> NDArray[np.int64]:
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.symmetric_distance(), dp.max_divergence()
-    found, candidates = [], points.values.tolist()
-    for each in asked:
-        at_one = dp.m.make_private_quantile(*space, candidates, each / WHOLE, scale=1.0).map(limit)
-        scale = at_one * len(asked) / epsilon
-        measurement = dp.m.make_private_quantile(*space, candidates, each / WHOLE, scale=scale)
-        assert measurement.map(limit) <= epsilon / len(asked) * (1 + 1e-9)
-        found.append(measurement(values.tolist()))
-    return points.grid.cells_of(np.array(found))
+    cutoffs, candidates = [], points.values.tolist()
+    for quantile in quantiles:
+        at_one = dp.m.make_private_quantile(*space, candidates, quantile / WHOLE, scale=1.0).map(limit)
+        scale = at_one * len(quantiles) / epsilon
+        measurement = dp.m.make_private_quantile(*space, candidates, quantile / WHOLE, scale=scale)
+        assert measurement.map(limit) <= epsilon / len(quantiles) * (1 + 1e-9)
+        cutoffs.append(measurement(values.tolist()))
+    return points.grid.cells_of(np.array(cutoffs))
 
 
 def check_rival() -> None:
     """See that OpenDP is called as it should be: without noise to speak of, it finds the quantiles."""
-    points, asked = Points.of(FixedRange(0, 1000, 1)), (100, 500, 900)
-    found = by_opendp(np.arange(1, 1000).astype(np.float64), points, asked, 1, 1e4)
-    if np.abs(points.values[found] - asked).max() > 1:
-        raise SystemExit(f"OpenDP finds {points.values[found]} in place of {asked}: it is called wrongly")
+    points, quantiles = Points.spanning(FixedRange(0, 1000, 1)), (100, 500, 900)
+    cells = by_opendp(np.arange(1, 1000).astype(np.float64), points, quantiles, 1, 1e4)
+    if np.abs(points.values[cells] - quantiles).max() > 1:
+        raise SystemExit(f"OpenDP finds {points.values[cells]} in place of {quantiles}: it is called wrongly")
 
 
-def by_ours(column: Column, asked: Sequence[int], limit: int, epsilon: str, runs: int, people: People) -> Floats:
+def by_ours(
+    column: Column, quantiles: Sequence[int], limit: int, epsilon: str, runs: int, users: UserValues
+) -> Floats:
     path = Path(os.environ["HEADCOUNT_DATA"]) / f"{column.log}.parquet"
     log = hc.read_events(path, user="user", item="item", value=column.value, value_range=(column.low, column.high))
-    method, exact, errors = Totals(limit=limit, quantiles=tuple(asked), shares=SHARES), people.weights(limit), []
+    method, exact, errors = (
+        Totals(limit=limit, quantiles=tuple(quantiles), shares=SHARES),
+        users.weights(limit),
+        [],
+    )
     engine = Remembering()
     for seed in range(runs):
         release = method.release(log, Grant(epsilon), SeededNoise(seed), engine)
-        cells = people.points.grid.cells_of(release.tables["quantiles"]["value"].to_numpy())
-        errors.append(off(exact, asked, cells))
+        cells = users.points.grid.cells_of(release.tables["quantiles"]["value"].to_numpy())
+        errors.append(rank_errors(exact, quantiles, cells))
     return np.array(errors)
 
 
@@ -161,7 +169,7 @@ def main() -> None:
     parser.add_argument("--quantiles", default="0.1,0.5,0.9")
     parser.add_argument("--only", default="")
     given = parser.parse_args()
-    asked = read_quantiles(given.quantiles) or ()
+    quantiles = read_quantiles(given.quantiles) or ()
     check_rival()
     print(
         "| values | limit | ε | Headcount | OpenDP | without noise | ratio |\n|---|---:|---:|---:|---:|---:|---:|"
@@ -170,31 +178,33 @@ def main() -> None:
     for column in COLUMNS:
         if given.only not in f"{column.log}, {column.value}":
             continue
-        people = People.of(column)
+        users = UserValues.from_column(column)
         for limit in map(int, given.limits.split(",")):
-            drawn = theirs_of(people, asked, limit, 1e6, given.runs)
+            drawn = opendp_error(users, quantiles, limit, 1e6, given.runs)
             for epsilon in given.epsilon.split(","):
-                ours = by_ours(column, asked, limit, epsilon, given.runs, people).mean()
-                theirs = theirs_of(people, asked, limit, float(epsilon), given.runs)
+                ours = by_ours(column, quantiles, limit, epsilon, given.runs, users).mean()
+                theirs = opendp_error(users, quantiles, limit, float(epsilon), given.runs)
                 ratio = ours / theirs if theirs else float("nan")
                 ratios.append(ratio)
                 numbers = f"{ours:.2f} | {theirs:.2f} | {drawn:.2f} | {ratio:.2f}"
                 print(f"| {column.log}, {column.value} | {limit} | {epsilon} | {numbers} |", flush=True)
-    known = np.array([ratio for ratio in ratios if not np.isnan(ratio)])
+    defined = np.array([ratio for ratio in ratios if not np.isnan(ratio)])
     print(
-        f"\n{known.size} of {len(ratios)} where OpenDP is off at all: mean ratio {known.mean():.2f}, median "
-        f"{np.median(known):.2f}, worst {known.max():.2f}, above 0.5 in {np.count_nonzero(known > 0.5)}"
+        f"\n{defined.size} of {len(ratios)} where OpenDP is off at all: mean ratio {defined.mean():.2f}, median "
+        f"{np.median(defined):.2f}, worst {defined.max():.2f}, above 0.5 in {np.count_nonzero(defined > 0.5)}"
     )
 
 
-def theirs_of(people: People, asked: Sequence[int], limit: int, epsilon: float, runs: int) -> float:
+def opendp_error(users: UserValues, quantiles: Sequence[int], limit: int, epsilon: float, runs: int) -> float:
     """The mean error of OpenDP, with another draw of records in each run."""
-    exact, generator = people.weights(limit), np.random.default_rng(1)
-    found = [
-        off(exact, asked, by_opendp(people.drawn(limit, generator), people.points, asked, limit, epsilon))
+    exact, generator = users.weights(limit), np.random.default_rng(1)
+    errors = [
+        rank_errors(
+            exact, quantiles, by_opendp(users.drawn(limit, generator), users.points, quantiles, limit, epsilon)
+        )
         for _ in range(runs)
     ]
-    return float(np.mean(found))
+    return float(np.mean(errors))
 
 
 if __name__ == "__main__":

@@ -26,9 +26,9 @@ IMPORTED = {
     "OpenDP": "opendp.measurements",
 }
 STEPS = {
-    "catalogue, first kernel": ("headcount.engines.local.record_store", "HeldLog", "__init__"),
-    "the log, read and held": ("headcount.engines.local.record_store", "HeldLog", "fill"),
-    "counts": ("headcount.engines.local.runner", "Passes", "each"),
+    "catalogue, first kernel": ("headcount.engines.local.record_store", "RecordStore", "__init__"),
+    "the log, read and held": ("headcount.engines.local.record_store", "RecordStore", "fill"),
+    "counts": ("headcount.engines.local.runner", "LocalRunner", "run_kernel"),
     "noise, tables, the release on disk": ("headcount.releases.release", "Release", "save"),
 }
 
@@ -36,8 +36,8 @@ STEPS = {
 def resident() -> tuple[float, float, float]:
     """MiB of a process's own, of files, and at its peak."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    told = dict(line.split(":", 1) for line in lines)
-    own, files, peak = (int(told[name].split()[0]) / 1024 for name in ("RssAnon", "RssFile", "VmHWM"))
+    status = dict(line.split(":", 1) for line in lines)
+    own, files, peak = (int(status[name].split()[0]) / 1024 for name in ("RssAnon", "RssFile", "VmHWM"))
     return own, files, peak
 
 
@@ -46,18 +46,18 @@ def tell(what: str) -> None:
     print(f"{what:36}{own:8.0f}{files:8.0f}{peak:8.0f}", file=sys.stderr)
 
 
-def told_after(owner: Any, name: str, what: str) -> None:
+def print_after(owner: Any, name: str, what: str) -> None:
     plain: Callable[..., Any] = getattr(owner, name)
 
     def watched(*given: Any, **named: Any) -> Any:
-        made = plain(*given, **named)
+        result = plain(*given, **named)
         tell(what)
-        return made
+        return result
 
     setattr(owner, name, watched)
 
 
-def told() -> None:
+def print_stages() -> None:
     """Be the process that is looked at."""
     from headcount.cli.startup import start
 
@@ -68,7 +68,7 @@ def told() -> None:
         importlib.import_module(module)
         tell(what)
     for what, (module, owner, name) in STEPS.items():
-        told_after(getattr(importlib.import_module(module), owner), name, what)
+        print_after(getattr(importlib.import_module(module), owner), name, what)
     from headcount.cli.main import main
 
     sys.exit(main(sys.argv[1:]))
@@ -81,10 +81,10 @@ def look() -> None:
     environment = environment_of(ROOT / "src", WORK / "starting-this" / "kernels")
     run([sys.executable, "-m", "benchmarks.data", "dense", size], env=environment)
     with tempfile.TemporaryDirectory() as folder:
-        asked = release_options(size, "sra", f"{folder}/release")
+        command = release_options(size, "sra", f"{folder}/release")
         code = "from benchmarks.resident import told; told()"
         os.spawnve(
-            os.P_WAIT, sys.executable, [sys.executable, "-c", code, *map(str, asked), "--quiet"], environment
+            os.P_WAIT, sys.executable, [sys.executable, "-c", code, *map(str, command), "--quiet"], environment
         )
 
 

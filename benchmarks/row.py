@@ -47,4 +47,4 @@ def other_size(size: str, meant: str) -> str:
 
 
 def seconds(values: list[float]) -> str:
-    return f"median {median(values):.3f} s of {len(values)} ({', '.join(f'{one:.3f}' for one in values)})"
+    return f"median {median(values):.3f} s of {len(values)} ({', '.join(f'{value:.3f}' for value in values)})"

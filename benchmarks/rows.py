@@ -12,29 +12,29 @@ from benchmarks.row import GIB, Row, judge, other_size, seconds
 
 def against_floor(bench: Bench, kind: str, size: str, method: str, *, most: float, label: str) -> Row:
     """Ours over the floor; string ids are meant for 10M records, all else for 100M."""
-    found = bench.pair(kind, size, method)
-    ours, floor = median(found["ours"]), median(found["floor"])
-    raw = f"ours {seconds(found['ours'])}; floor {seconds(found['floor'])}"
+    result = bench.pair(kind, size, method)
+    ours, floor = median(result["ours"]), median(result["floor"])
+    raw = f"ours {seconds(result['ours'])}; floor {seconds(result['floor'])}"
     return judge(
         f"{label}, {size}, warm",
         ours / floor,
         most,
         unit="× read_dictionary" if kind == "text" else "× floor",
         raw=raw,
-        numbers=found,
+        numbers=result,
         unlike=other_size(size, "10m" if kind == "text" else "100m"),
     )
 
 
 def peak(bench: Bench, kind: str, size: str, method: str, label: str, most: float = 0.5) -> Row:
-    found = bench.alone(kind, size, method)
+    result = bench.alone(kind, size, method)
     return judge(
         f"{label}, {size}, peak memory",
-        found["peak"] / GIB,
+        result["peak"] / GIB,
         most,
         unit="GiB",
-        raw=f"ru_maxrss {found['peak']:,} bytes of a process with one release",
-        numbers=found,
+        raw=f"ru_maxrss {result['peak']:,} bytes of a process with one release",
+        numbers=result,
         unlike=other_size(size, "100m"),
     )
 
@@ -49,18 +49,18 @@ def sra_memory(bench: Bench) -> list[Row]:
 
 def sra_cold(bench: Bench) -> list[Row]:
     floor = median(bench.pair("dense", bench.largest, "sra")["floor"])
-    found = bench.cold(bench.largest, "sra")
+    result = bench.cold(bench.largest, "sra")
     most = 2.5 * floor + 0.8
     return [
         judge(
             f"SRA, {bench.largest}, cold (CLI process)",
-            median(found["seconds"]),
+            median(result["seconds"]),
             round(most, 3),
             unit="s",
             note=" (2.5 × floor + 0.8 s)",
             unlike=other_size(bench.largest, "100m"),
-            numbers=found,
-            raw=f"{seconds(found['seconds'])}; floor {floor:.3f} s; peak {found['peak'] / GIB:.2f} GiB",
+            numbers=result,
+            raw=f"{seconds(result['seconds'])}; floor {floor:.3f} s; peak {result['peak'] / GIB:.2f} GiB",
         )
     ]
 
@@ -92,31 +92,31 @@ def text(bench: Bench) -> list[Row]:
 def csv(bench: Bench) -> list[Row]:
     """Text with ISO 8601 times; the floor is ``pyarrow.csv.read_csv`` of the same file."""
     size = bench.contest_size
-    found = bench.csv(size)
+    result = bench.csv(size)
     return [
         judge(
             f"SRA, CSV, {size}, warm",
-            median(found["ours"]) / median(found["floor"]),
+            median(result["ours"]) / median(result["floor"]),
             1.5,
             unit="× read_csv",
-            raw=f"ours {seconds(found['ours'])}; floor {seconds(found['floor'])}",
-            numbers=found,
+            raw=f"ours {seconds(result['ours'])}; floor {seconds(result['floor'])}",
+            numbers=result,
             unlike=other_size(size, "10m"),
         )
     ]
 
 
 def noise(bench: Bench) -> list[Row]:
-    found = bench.noise()
-    ours, theirs = median(found["ours"]), median(found["opendp"])
+    result = bench.noise()
+    ours, theirs = median(result["ours"]), median(result["opendp"])
     return [
         judge(
             "bulk noise against OpenDP's vector",
             ours / theirs,
             least=30,
             unit="× its rate",
-            numbers=found,
-            raw=f"ours {ours / 1e6:.2f} M/s, OpenDP {theirs / 1e3:.0f} k/s (medians of {len(found['ours'])})",
+            numbers=result,
+            raw=f"ours {ours / 1e6:.2f} M/s, OpenDP {theirs / 1e3:.0f} k/s (medians of {len(result['ours'])})",
         )
     ]
 
@@ -124,30 +124,30 @@ def noise(bench: Bench) -> list[Row]:
 def gs(bench: Bench) -> list[Row]:
     """The largest d with 100M records alone; the slower of two amounts of noise counts."""
     names = ["netflix", "document", *(["checkin"] if bench.largest == "100m" else [])]
-    found = run([sys.executable, "-m", "benchmarks.group_search", *names], env=bench.environment()).answer
+    result = run([sys.executable, "-m", "benchmarks.group_search", *names], env=bench.environment()).answer
     most = {"document": 0.3, "checkin": 2.5}
-    against_naive = found["naive"] / median(found["netflix"]["seconds"]["1"])
+    against_naive = result["naive"] / median(result["netflix"]["seconds"]["1"])
     rows = [
         Row(
             "GS, all w, d = 17,770, against the naive loop",
             f"{against_naive:.3g} × faster",
             "–",
             "–",
-            f"ours {seconds(found['netflix']['seconds']['1'])}; naive {found['naive']:.3f} s; same errors and w",
-            found["netflix"],
+            f"ours {seconds(result['netflix']['seconds']['1'])}; naive {result['naive']:.3f} s; same errors and w",
+            result["netflix"],
         )
     ]
     for name in names[1:]:
-        each = found[name]["seconds"]
-        raw = "; ".join(f"ε = {epsilon}: {seconds(times)}" for epsilon, times in each.items())
+        times_by_epsilon = result[name]["seconds"]
+        raw = "; ".join(f"ε = {epsilon}: {seconds(times)}" for epsilon, times in times_by_epsilon.items())
         rows.append(
             judge(
-                f"GS, all w, d = {found[name]['d']:,}",
-                max(median(times) for times in each.values()),
+                f"GS, all w, d = {result[name]['d']:,}",
+                max(median(times) for times in times_by_epsilon.values()),
                 most[name],
                 unit="s",
                 raw=raw,
-                numbers=found[name],
+                numbers=result[name],
             )
         )
     return rows
@@ -156,10 +156,10 @@ def gs(bench: Bench) -> list[Row]:
 def sensing(bench: Bench) -> list[Row]:
     """Whole releases count, reading included; the searches alone stand in the details."""
     size = bench.contest_size
-    found = bench.sensing(size)
-    small, whole, alone = found["small"], found["dpsense-s"]["seconds"], found["search"]
-    raw = f"{seconds(whole)}; of it the search over {found['candidates']:,} pairs {seconds(alone['dpsense-s'])}"
-    plain, search = found["dpsense"]["seconds"], alone["dpsense"]
+    result = bench.sensing(size)
+    small, whole, alone = result["small"], result["dpsense-s"]["seconds"], result["search"]
+    raw = f"{seconds(whole)}; of it the search over {result['candidates']:,} pairs {seconds(alone['dpsense-s'])}"
+    plain, search = result["dpsense"]["seconds"], alone["dpsense"]
     return [
         Row(
             "DPSense-S, all θ × α, small log, against the naive loops",
@@ -175,7 +175,7 @@ def sensing(bench: Bench) -> list[Row]:
             0.7,
             unit="s",
             raw=raw,
-            numbers=found,
+            numbers=result,
             unlike=other_size(size, "10m"),
         ),
         Row(
@@ -189,16 +189,16 @@ def sensing(bench: Bench) -> list[Row]:
 
 
 def packed(bench: Bench) -> list[Row]:
-    found = bench.packed(bench.largest, "sra")
-    raw = f"store {seconds(found['second'])}; Parquet {seconds(found['first'])}; packing {found['pack']:.2f} s"
+    result = bench.packed(bench.largest, "sra")
+    raw = f"store {seconds(result['second'])}; Parquet {seconds(result['first'])}; packing {result['pack']:.2f} s"
     return [
         judge(
             f"second release from a packed store, {bench.largest}, warm",
-            median(found["second"]) / median(found["first"]),
+            median(result["second"]) / median(result["first"]),
             0.35,
             unit="× the first",
-            raw=f"{raw}, {found['bytes'] / 1e6:.0f} MB",
-            numbers=found,
+            raw=f"{raw}, {result['bytes'] / 1e6:.0f} MB",
+            numbers=result,
             unlike=other_size(bench.largest, "100m"),
         )
     ]

@@ -97,7 +97,7 @@ def policy_gaussian(log: Baskets, epsilon: float, delta: float, limit: int, rng:
     sigma, enough = noise_for(epsilon, delta, limit)
     noise, order = sigma * rng.standard_normal(log.size), rng.permutation(log.starts.size - 1)
     sums = (_filled(log.starts, log.items, order, log.size, enough + 3 * sigma, by) for by in (True, False))
-    return max(int(released(each, noise, enough).sum()) for each in sums)
+    return max(int(released(sums_of_descent, noise, enough).sum()) for sums_of_descent in sums)
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -126,16 +126,16 @@ def _filled(starts: Integers, items: Integers, order: Integers, size: int, most:
 
 def dp_sips(log: Baskets, epsilon: float, delta: float, limit: int, rng: Generator) -> int:
     """Swanberg and others 2023: three rounds with 5, 15 and 80 % of the budget; what is found drops out."""
-    found = np.zeros(log.size, dtype=np.bool_)
+    selected = np.zeros(log.size, dtype=np.bool_)
     mu = 1 / noise_for(epsilon, delta, limit)[0]
     for share in (0.05, 0.15, 0.8):
-        part = log.part(~found[log.items]).capped(limit, rng)
+        part = log.part(~selected[log.items]).capped(limit, rng)
         sigma = 1 / (mu * math.sqrt(share))
         weights = np.bincount(part.items, 1 / np.sqrt(part.numbers[part.users]), log.size)
-        found |= released(
+        selected |= released(
             weights, sigma * rng.standard_normal(log.size), threshold(sigma, delta / 2 * share, limit)
         )
-    return int(found.sum())
+    return int(selected.sum())
 
 
 def mad(log: Baskets, epsilon: float, delta: float, limit: int, rng: Generator) -> int:

@@ -26,13 +26,13 @@ from headcount.engines.local.engine import LocalEngine
 from headcount.methods.partition_selection.plan import Selection
 from headcount.noise import SeededNoise
 
-SEEN = (
+TUNING_LOGS = (
     "movielens-1m", "gowalla-10core", "fimi-retail", "kosarak-prefix", "git-homebrew-core", "movielens-100k",
     "bms-webview-1", "hetrec-lastfm-tags", "uci-online-retail", "git-definitelytyped",
 )  # fmt: skip
 """All of these were looked at while constants were chosen."""
 
-UNSEEN = ("msweb", "foursquare-nyc", "hetrec-lastfm-plays", "hetrec-movielens-tags")
+HELD_OUT_LOGS = ("msweb", "foursquare-nyc", "hetrec-lastfm-plays", "hetrec-movielens-tags")
 """None of these was, before everything was fixed."""
 
 PRICES = (("1", "1e-6"), ("1", "1e-10"), ("0.2", "1e-6"), ("0.2", "1e-10"))
@@ -44,13 +44,13 @@ def main() -> None:
     """Print a row for each log and price."""
     parser = argparse.ArgumentParser(description="Compare ways to select items.")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--logs", default=",".join((*SEEN, *UNSEEN)))
-    asked = parser.parse_args()
+    parser.add_argument("--logs", default=",".join((*TUNING_LOGS, *HELD_OUT_LOGS)))
+    arguments = parser.parse_args()
     names = list(RIVALS)
     print("log", "ε", "δ", "ours", "of the best", *names, f"limit {BEFORE}", sep=" | ")
     ratios, gains = [], []
-    for log in asked.logs.split(","):
-        for price, ours, best, before in rows(log, asked.runs):
+    for log in arguments.logs.split(","):
+        for price, ours, best, before in rows(log, arguments.runs):
             top = max(best.values())
             ratio = ours / top if top else 1.0
             shown = [f"{best[name]:.0f}" for name in names]

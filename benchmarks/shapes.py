@@ -35,7 +35,7 @@ def _few(random: np.random.Generator) -> Drawn:
     return _draw(random, random.geometric(0.05, 300))
 
 
-def _one_each(random: np.random.Generator) -> Drawn:
+def _one_record_per_user(random: np.random.Generator) -> Drawn:
     return _draw(random, np.full(50_000, 1))
 
 
@@ -52,12 +52,12 @@ SHAPES: Mapping[str, Callable[[np.random.Generator], Drawn]] = {
     "two kinds": _two_kinds,
     "a few bots": _bots,
     "300 people": _few,
-    "one record each": _one_each,
+    "one record each": _one_record_per_user,
     "heavy repeats": _repeats,
 }
 
 
-def made_up(name: str) -> pa.Table:
+def make_log(name: str) -> pa.Table:
     """Return the log of a shape: the same one every time."""
     user, item = SHAPES[name](np.random.default_rng(7))
     return pa.table({"user": user, "item": item})

@@ -41,13 +41,13 @@ def write_log(path: Path, rows: int) -> None:
             writer.write_table(pa.table([user, item, weekday], schema=schema))
 
 
-def releasing(events: Any, **asked: Any) -> Callable[[], None]:
+def releasing(events: Any, **options: Any) -> Callable[[], None]:
     """Return what releases from a source, opened anew each time."""
 
     def release() -> None:
         log = hc.read_events(
             events, user="user", item="item", items=[str(item) for item in range(ITEMS)], context="weekday",
-            contexts=list("0123456"), **asked,
+            contexts=list("0123456"), **options,
         )  # fmt: skip
         hc.release(log, epsilon="1", method="sra", limit=10)
 

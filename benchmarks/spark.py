@@ -18,8 +18,8 @@ from benchmarks.contest import (
     bare_environment,
     check_rival,
     check_tables,
-    chosen,
     measure_rival,
+    rivals_of_families,
 )
 from benchmarks.data import SIZES, log_path
 from benchmarks.measure import CouldNotRunError, median, run
@@ -44,8 +44,10 @@ class Timing:
 
 
 def timed(size: str, partitions: int, repeat: int) -> Timing:
-    found = _job(size, "--warm-up", str(log_path("dense", "1m")), "--repeat", str(repeat), partitions=partitions)
-    return Timing(size, partitions, median(found["seconds"]), int(found["driver"]))
+    measurement = _job(
+        size, "--warm-up", str(log_path("dense", "1m")), "--repeat", str(repeat), partitions=partitions
+    )
+    return Timing(size, partitions, median(measurement["seconds"]), int(measurement["driver"]))
 
 
 def _job(size: str, *options: str, partitions: int) -> Any:
@@ -59,10 +61,10 @@ def fitted(timings: list[Timing]) -> list[float]:
     import numpy as np
     from scipy.optimize import nnls
 
-    terms, seconds = np.array([each.terms for each in timings]), np.array([each.seconds for each in timings])
+    terms, seconds = np.array([case.terms for case in timings]), np.array([case.seconds for case in timings])
     scale = terms.max(axis=0)
-    found, _ = nnls(terms / scale / seconds[:, None], np.ones(len(timings)))
-    return [float(each) for each in found / scale]
+    coefficients, _ = nnls(terms / scale / seconds[:, None], np.ones(len(timings)))
+    return [float(case) for case in coefficients / scale]
 
 
 def main() -> int:
@@ -78,29 +80,29 @@ def main() -> int:
     cores = os.cpu_count() or 1
     check_tables(_job("1m", "--epsilon", str(HUGE_EPSILON), partitions=cores)["tables"], "1m")
     timings = [timed(size, cores, given.repeat) for size in sizes]
-    for each in timings:
+    for case in timings:
         print(
-            f"{each.size:>5} in {each.partitions} partitions: {each.seconds:.2f} s, driver {each.driver >> 20} MiB"
+            f"{case.size:>5} in {case.partitions} partitions: {case.seconds:.2f} s, driver {case.driver >> 20} MiB"
         )
     _show_cost(timings, given.repeat)
     if given.rivals == "tumult":
-        _show_ratio(bench, [each for each in timings if each.size != "100m"][-1])
+        _show_ratio(bench, [case for case in timings if case.size != "100m"][-1])
     return 0
 
 
 def _show_cost(timings: list[Timing], repeat: int) -> None:
-    known = [each for each in timings if each.size != "100m"]
-    if len(known) < 2:
+    small_timings = [case for case in timings if case.size != "100m"]
+    if len(small_timings) < 2:
         print("cost model: not fitted, it takes 1m and 10m")
         return
-    model = fitted([*known, timed(known[0].size, MANY, repeat)])
+    model = fitted([*small_timings, timed(small_timings[0].size, MANY, repeat)])
     once, row, cell = model[0], model[1] * 1e9, model[2] * 1e9
     print(f"cost model: {once:.2f} s + {row:.1f} ns a row + {cell:.1f} ns a cell and partition")
-    for each in timings:
-        if each.size == "100m":
-            said = sum(one * other for one, other in zip(model, each.terms, strict=True))
+    for case in timings:
+        if case.size == "100m":
+            total = sum(coefficient * other for coefficient, other in zip(model, case.terms, strict=True))
             print(
-                f"100m: predicted {said:.1f} s, took {each.seconds:.1f} s, off by {said / each.seconds - 1:+.0%}"
+                f"100m: predicted {total:.1f} s, took {case.seconds:.1f} s, off by {total / case.seconds - 1:+.0%}"
             )
 
 
@@ -108,7 +110,7 @@ def _show_ratio(bench: Bench, ours: Timing) -> None:
     for size in {"1m", ours.size}:
         bench.need("wide", size)
     try:
-        tumult = replace(chosen(["tumult"])[0], slow=False)  # as often as ours, whatever it takes
+        tumult = replace(rivals_of_families(["tumult"])[0], slow=False)  # as often as ours, whatever it takes
         check_rival(tumult, 3600.0)
         theirs = measure_rival(tumult, ours.size, 3600.0)["warm"]
     except CouldNotRunError as reason:

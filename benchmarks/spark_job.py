@@ -34,10 +34,10 @@ def release(log: Path, epsilon: float, partitions: int | None) -> list[Any]:
     )
     engine = hc.SparkEngine(partitions=partitions, conf=conf())
     try:
-        made = hc.release(events, epsilon=f"{epsilon:.10g}", method="sra", limit=LIMIT, engine=engine)
+        released = hc.release(events, epsilon=f"{epsilon:.10g}", method="sra", limit=LIMIT, engine=engine)
     finally:
         engine.close()
-    return [made.items, made.edges]
+    return [released.items, released.edges]
 
 
 def main() -> None:

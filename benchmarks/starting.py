@@ -52,11 +52,11 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         turn("1m", sources[name], folder)  # bytecode, kernels and a release, for those that follow
     for task in given.only:
-        found: dict[str, list[Finished]] = {name: [] for name in sources}
+        runs_by_source: dict[str, list[Finished]] = {name: [] for name in sources}
         for _ in range(given.turns):
             for name, source in sources.items():
-                found[name].append(turn(task, source, folders[name]))
-        for name, runs in found.items():
+                runs_by_source[name].append(turn(task, source, folders[name]))
+        for name, runs in runs_by_source.items():
             clock, busy, peak = min(x.seconds for x in runs), min(x.busy for x in runs), max(x.peak for x in runs)
             print(f"{task:6}{name:6} clock {clock:7.3f}  busy {busy:7.3f}  peak {peak >> 20:4}", flush=True)
 

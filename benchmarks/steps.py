@@ -59,10 +59,10 @@ def turn(floor: Callable[[], object], ours: Callable[[], object], spent: dict[st
     spent.clear()
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     user, system = cpu_seconds(ours)
-    found = {"decoding": decoding} | {step: seconds for step, seconds in spent.items() if step}
-    found["the rest"] = user + system - sum(found.values())
-    told = {"all": user + system, "of it the system": system}
-    return found | told | {"page faults": resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults}
+    parts = {"decoding": decoding} | {step: seconds for step, seconds in spent.items() if step}
+    parts["the rest"] = user + system - sum(parts.values())
+    sums = {"all": user + system, "of it the system": system}
+    return parts | sums | {"page faults": resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults}
 
 
 def main() -> None:
@@ -84,7 +84,7 @@ def main() -> None:
         )
         for _ in range(given.turns)
     ]
-    best = min(turns, key=lambda each: each["all"])
+    best = min(turns, key=lambda times: times["all"])
     faults = best.pop("page faults")
     for step, seconds in best.items():
         print(f"{step:28} {1e3 * seconds:8.1f} ms {1e9 * seconds / SIZES[given.size]:7.2f} ns a record")

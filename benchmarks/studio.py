@@ -30,10 +30,10 @@ import numpy as np
 from headcount.studio.access import Role
 from headcount.studio.settings import Limits, Settings
 from headcount.studio.store import sessions
-from headcount.studio.store.users import Person
+from headcount.studio.store.users import User
 from headcount.studio.studio import Studio
 
-BUDGET, OWN, EACH = Decimal(4), Decimal("0.2"), Decimal("0.05")
+BUDGET, OWN, EPSILON_PER_RELEASE = Decimal(4), Decimal("0.2"), Decimal("0.05")
 """The ε of the dataset, of each analyst, and of each request: together analysts may want more than there is."""
 _SERVE = "from headcount.cli.main import run; run()"
 _ASKS = 1 / 30
@@ -98,9 +98,9 @@ class Server:
 
 def free_port() -> int:
     """Return a port that nobody listens at."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def lay_out(folder: Path, analysts: int, items: int, people: int) -> Desk:
@@ -108,34 +108,36 @@ def lay_out(folder: Path, analysts: int, items: int, people: int) -> Desk:
     settings = Settings(folder / "desk", port=free_port(), limits=Limits(step_seconds=0.1))
     studio = Studio(settings)
     try:
-        cora = studio.people.create("cora", Role.CURATOR, "four words are good")
+        cora = studio.users.create("cora", Role.CURATOR, "four words are good")
         draws = np.random.default_rng(1)
         chosen = np.minimum(draws.zipf(1.4, 10 * people) - 1, items - 1)
         rows = "".join(f"u{row // 10},i{item}\n" for row, item in enumerate(chosen))
         settings.files.joinpath("visits.csv").write_text("user,venue\n" + rows)
         settings.files.joinpath("venues.csv").write_text(
-            "venue\n" + "".join(f"i{each}\n" for each in range(items))
+            "venue\n" + "".join(f"i{item}\n" for item in range(items))
         )
         flags = {"user": "user", "item": "venue", "items": "venues.csv"}
         curator = cora.visitor()
-        made = studio.datasets.register(curator, name="visits", source={"files": ["visits.csv"]}, flags=flags)
-        studio.datasets.open(curator, made.id, epsilon=str(BUDGET + 1))
-        asked = {"epsilon": "1", "method": "sra", "limit": 5}
-        studio.jobs.ask(curator, dataset=made.id, family="counts", asked=asked, title="Visits")
-        studio.work.once()
+        registered = studio.datasets.register(
+            curator, name="visits", source={"files": ["visits.csv"]}, flags=flags
+        )
+        studio.datasets.open(curator, registered.id, epsilon=str(BUDGET + 1))
+        options = {"epsilon": "1", "method": "sra", "limit": 5}
+        studio.jobs.ask(curator, dataset=registered.id, family="counts", asked=options, title="Visits")
+        studio.work.run_next()
         (release,) = studio.releases.listed(curator)
         studio.releases.publish(curator, release.id)
         signed = {"cora": _session(studio, cora)}
         for number in range(analysts):
-            person, _ = studio.people.invite(curator, f"analyst-{number}", Role.ANALYST)
-            studio.datasets.allow(curator, made.id, person.id, str(OWN))
+            person, _ = studio.users.invite(curator, f"analyst-{number}", Role.ANALYST)
+            studio.datasets.allow(curator, registered.id, person.id, str(OWN))
             signed[person.name] = _session(studio, person)
-        return Desk(settings, made.id, release.id, signed)
+        return Desk(settings, registered.id, release.id, signed)
     finally:
         studio.stop()
 
 
-def _session(studio: Studio, person: Person) -> dict[str, str]:
+def _session(studio: Studio, person: User) -> dict[str, str]:
     """Sign somebody in, without the time that a password takes."""
     with studio.store.writing() as run:
         begun = sessions.begin(run, person.id, time.time())
@@ -188,17 +190,17 @@ class Analyst:
     def open_all(self) -> None:
         """Open every page once, so that what is read for the first time is not measured."""
         line = http.client.HTTPConnection("127.0.0.1", self.desk.settings.port, timeout=60)
-        for each in self.pages:
-            self._timed(line, "GET", each, [])
+        for page in self.pages:
+            self._timed(line, "GET", page, [])
         line.close()
 
     def ask(self, line: http.client.HTTPConnection, number: int) -> None:
         """Ask for a release that nobody has asked for."""
-        asked = {"epsilon": str(EACH), "method": "sra", "limit": 1 + number % 50}
-        body = {"dataset": self.desk.dataset, "family": "counts", "asked": asked, "title": f"no. {number}"}
-        said = self._timed(line, "POST", "/api/v1/jobs", self.asks, json.dumps(body))
-        if said is not None:
-            self.acknowledged.append(str(json.loads(said)["id"]))
+        options = {"epsilon": str(EPSILON_PER_RELEASE), "method": "sra", "limit": 1 + number % 50}
+        body = {"dataset": self.desk.dataset, "family": "counts", "asked": options, "title": f"no. {number}"}
+        answer = self._timed(line, "POST", "/api/v1/jobs", self.asks, json.dumps(body))
+        if answer is not None:
+            self.acknowledged.append(str(json.loads(answer)["id"]))
 
     def _timed(
         self, line: http.client.HTTPConnection, method: str, path: str, times: list[float], body: str | None = None
@@ -207,20 +209,20 @@ class Analyst:
         begin = time.perf_counter()
         line.request(method, path, body, headers)
         answer = line.getresponse()
-        said = answer.read()
+        content = answer.read()
         times.append(time.perf_counter() - begin)
         if answer.status not in (200, 202):
             if answer.status != 429:  # so many may wait
                 self.failures.append(f"{method} {path}: {answer.status}")
             return None
-        return said
+        return content
 
 
 def crowd(desk: Desk, seconds: float, pause: float = 1.0) -> list[Analyst]:
     """Let all analysts use the studio at once."""
     everybody = [Analyst(desk, name) for name in desk.signed_in if name != "cora"]
     until = time.monotonic() + seconds
-    threads = [threading.Thread(target=each.work, args=(until, pause)) for each in everybody]
+    threads = [threading.Thread(target=analyst.work, args=(until, pause)) for analyst in everybody]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -233,7 +235,7 @@ def spent(desk: Desk) -> dict[str, Any]:
     studio = Studio(desk.settings)
     try:
         account = studio.ledger.show("visits")
-        over = [each.analyst for each in account.analysts if each.analyst != "cora" and each.epsilon > OWN]
+        over = [share.analyst for share in account.analysts if share.analyst != "cora" and share.epsilon > OWN]
         return {
             "verified": studio.ledger.verify().ok,
             "spent": str(account.epsilon),
@@ -271,10 +273,10 @@ def main() -> None:
             busy = server.cpu_seconds - before
         finally:
             server.stop()
-        reads = [each for analyst in everybody for each in analyst.reads]
-        asks = [each for analyst in everybody for each in analyst.asks]
-        failures = [each for analyst in everybody for each in analyst.failures]
-        found = {
+        reads = [measured for analyst in everybody for measured in analyst.reads]
+        asks = [measured for analyst in everybody for measured in analyst.asks]
+        failures = [measured for analyst in everybody for measured in analyst.failures]
+        results = {
             "analysts": given.analysts,
             "seconds": given.seconds,
             "reads": len(reads),
@@ -286,7 +288,7 @@ def main() -> None:
             "first_failures": failures[:3],
             **spent(desk),
         }
-    print(json.dumps(found, indent=2))
+    print(json.dumps(results, indent=2))
 
 
 if __name__ == "__main__":

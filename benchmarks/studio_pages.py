@@ -34,7 +34,7 @@ from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.releases.folder_files import folder_digest
 from headcount.releases.release import Release
 from headcount.studio.access import Role
-from headcount.studio.app import app_of
+from headcount.studio.app import app_for_studio
 from headcount.studio.settings import Settings
 from headcount.studio.store import schema, sessions
 from headcount.studio.studio import Studio
@@ -50,7 +50,7 @@ def release(items: int = ITEMS) -> Release:
     random = np.random.default_rng(1)
     ids = [f"venue-{n}" for n in range(items)]
     words = random.choice(WORDS, size=(items, 2))
-    labels = [f"{one.title()} {other} no. {n}" for n, (one, other) in enumerate(words.tolist())]
+    labels = [f"{first_word.title()} {other} no. {n}" for n, (first_word, other) in enumerate(words.tolist())]
     sizes = 200_000 / np.arange(1, items + 1) ** 0.8
     parts = sizes[:, None] * random.dirichlet(np.full(len(DAYS) + 1, 3.0), items)
     law = DiscreteLaplace(Fraction(20))
@@ -87,15 +87,15 @@ class Desk:
 
 
 @contextmanager
-def served(made: Release) -> Iterator[Desk]:
+def served(released: Release) -> Iterator[Desk]:
     """Serve a studio with a release in it."""
     with tempfile.TemporaryDirectory() as folder, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(64)
         port = int(listening.getsockname()[1])
         studio = Studio(Settings(Path(folder) / "desk", port=port))
-        key, cookie = _furnished(studio, made)
-        server = uvicorn.Server(uvicorn.Config(app_of(studio), log_level="error", ws="none"))
+        key, cookie = _furnished(studio, released)
+        server = uvicorn.Server(uvicorn.Config(app_for_studio(studio), log_level="error", ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
@@ -105,16 +105,16 @@ def served(made: Release) -> Iterator[Desk]:
             thread.join(60)
 
 
-def _furnished(studio: Studio, made: Release) -> tuple[str, str]:
+def _furnished(studio: Studio, released: Release) -> tuple[str, str]:
     key, who, dataset = (uuid.uuid4().hex for _ in range(3))
-    folder = made.save(studio.settings.releases / key)
+    folder = released.save(studio.settings.releases / key)
     with studio.store.writing() as run:
-        run.execute(schema.people.insert().values(id=who, name="ann", role=str(Role.ANALYST), created=0.0))
+        run.execute(schema.users.insert().values(id=who, name="ann", role=str(Role.ANALYST), created=0.0))
         log = {"reads": "events", "source": {}, "flags": {}, "state": "open", "made_by": who, "created": 0.0}
         run.execute(schema.datasets.insert().values(id=dataset, name="visits", about="", **log))
         kept = {"folder": key, "digest": folder_digest(folder), "state": "published", "created": 1.0}
-        of = {"dataset": dataset, "owner": who, "family": "counts", "title": "A city", "note": ""}
-        run.execute(schema.releases.insert().values(id=key, published=1.0, **of, **kept))
+        columns = {"dataset": dataset, "owner": who, "family": "counts", "title": "A city", "note": ""}
+        run.execute(schema.releases.insert().values(id=key, published=1.0, **columns, **kept))
         begun = sessions.begin(run, who, time.time())
     return key, studio.cookies.signed(begun.secret)
 
@@ -157,12 +157,12 @@ def looks(base: str) -> dict[str, tuple[str, str]]:
 
 def measure(desk: Desk) -> dict[str, Took]:
     """Return seconds: of the page when nothing is open yet, and the median of everything once it was asked for."""
-    found = {"first page, nothing open": seconds(desk, desk.base)}
-    found["first page"] = _median(partial(seconds, desk, desk.base))
+    times = {"first page, nothing open": seconds(desk, desk.base)}
+    times["first page"] = _median(partial(seconds, desk, desk.base))
     for name, (path, target) in looks(desk.base).items():
-        found[f"{name}, the first time"] = seconds(desk, path, target)
-        found[name] = _median(partial(seconds, desk, path, target))
-    return found
+        times[f"{name}, the first time"] = seconds(desk, path, target)
+        times[name] = _median(partial(seconds, desk, path, target))
+    return times
 
 
 def _median(ask: Callable[[], Took]) -> Took:

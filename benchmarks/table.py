@@ -37,12 +37,14 @@ def markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 def contestants(kept: Kept) -> str:
     """Everybody at the same job, and what who cannot do."""
-    lines = contest_lines(kept.seen, kept.document["headcount"])
+    lines = contest_lines(kept.measurements, kept.document["headcount"])
     if not lines:
         return "No rival was measured."
-    said = [*NOTES, "What they cannot do:", *(f"- {each}" for each in cannot((*RIVALS, SURPRISE, MBI)))]
+    notes = [*NOTES, "What they cannot do:", *(f"- {sentence}" for sentence in cannot((*RIVALS, SURPRISE, MBI)))]
     return (
-        "\n\n".join([markdown(HEAD, lines), *said[: len(NOTES) + 1]]) + "\n\n" + "\n".join(said[len(NOTES) + 1 :])
+        "\n\n".join([markdown(HEAD, lines), *notes[: len(NOTES) + 1]])
+        + "\n\n"
+        + "\n".join(notes[len(NOTES) + 1 :])
     )
 
 
@@ -51,7 +53,7 @@ def targets(rows: Iterable[Row]) -> str:
     return markdown(TARGETS, [(row.what, row.measured, row.target, row.verdict) for row in rows])
 
 
-def told(kept: Kept) -> str:
+def summary(kept: Kept) -> str:
     """When, where and with what it was measured."""
     document, machine = kept.document, kept.document["machine"]
     return (
@@ -63,6 +65,6 @@ def told(kept: Kept) -> str:
 
 def render(kept: Kept) -> str:
     """Everything, with the raw numbers."""
-    rows = [row for each in kept.rows.values() for row in each]
+    rows = [row for group in kept.rows.values() for row in group]
     raw = [f"{row.what}: {row.raw}" for row in rows if row.raw]
-    return "\n\n".join([told(kept), contestants(kept), targets(rows), "\n".join(raw), "\n".join(FOOTNOTES)])
+    return "\n\n".join([summary(kept), contestants(kept), targets(rows), "\n".join(raw), "\n".join(FOOTNOTES)])

@@ -35,7 +35,7 @@ from benchmarks.contest import Rival, environment, rival_environment
 from benchmarks.measure import run
 from headcount._internal.arrays import Floats, Integers
 from headcount.accounting.zcdp import rho_for
-from headcount.bounds import Cells, Marginals, Places
+from headcount.bounds import ColumnPlaces, GroupCells, Marginals
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.grid import Grid, NumberBins
 
@@ -52,11 +52,11 @@ NUMBERS: Mapping[str, Any] = {
 }
 """Bins of numbers; all other columns have the values that the census lists."""
 
-Tables = dict[Places, Floats]
+Tables = dict[ColumnPlaces, Floats]
 
 
 @dataclass(frozen=True)
-class Found:
+class MeasuredTables:
     """Estimated tables, and the wall and CPU seconds that they took."""
 
     tables: Tables
@@ -73,7 +73,7 @@ def bins_for(people: pa.Table) -> dict[str, Any]:
     }
 
 
-def wanted(grid: Grid) -> list[Places]:
+def wanted(grid: Grid) -> list[ColumnPlaces]:
     """All pairs and triples of columns."""
     return [places for size in (2, 3) for places in combinations(range(len(grid.bins)), size)]
 
@@ -81,67 +81,69 @@ def wanted(grid: Grid) -> list[Places]:
 def truth(log: Any, grid: Grid) -> Tables:
     """The exact tables."""
     places = tuple(wanted(grid))
-    found = LocalEngine().measure(log, Marginals(Cells(grid), places), bytes(16)).tables
-    return {each: table.sensitive_values.astype(float) for each, table in zip(places, found, strict=True)}
+    tables = LocalEngine().measure(log, Marginals(GroupCells(grid), places), bytes(16)).tables
+    return {columns: table.sensitive_values.astype(float) for columns, table in zip(places, tables, strict=True)}
 
 
-def ours(log: Any, grid: Grid) -> Found:
+def ours(log: Any, grid: Grid) -> MeasuredTables:
     """One release, and its answers as tables."""
     places = wanted(grid)
     statements = [
-        f"SELECT COUNT(*) FROM people GROUP BY {', '.join(json.dumps(grid.columns[place]) for place in each)}"
-        for each in places
+        f"SELECT COUNT(*) FROM people GROUP BY {', '.join(json.dumps(grid.columns[place]) for place in columns)}"
+        for columns in places
     ]
     begin, cpu = time.perf_counter(), time.process_time()
     release = hc.query(log, statements, epsilon=EPSILON, delta=DELTA, bins=grid.to_json(), method="pairs")
     seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     answers = release.answers["answer"].to_numpy()
-    shapes = [tuple(grid.shape[place] for place in each) for each in places]
+    shapes = [tuple(grid.shape[place] for place in columns) for columns in places]
     parts = np.split(answers, np.cumsum([np.prod(shape) for shape in shapes])[:-1])
-    tables = {each: part.reshape(shape) for each, part, shape in zip(places, parts, shapes, strict=True)}
-    return Found(tables, seconds, cpu, 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    tables = {columns: part.reshape(shape) for columns, part, shape in zip(places, parts, shapes, strict=True)}
+    return MeasuredTables(tables, seconds, cpu, 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def codes_of(people: pa.Table, grid: Grid) -> Integers:
     """The bin of each row in each column, as AIM takes them; everybody has one record."""
     columns = []
-    for each in grid.bins:
-        values = people[each.column].to_numpy(zero_copy_only=False)
-        if isinstance(each, NumberBins):
-            columns.append(np.searchsorted(each.edges[1:-1], values, side="right"))
+    for bins in grid.bins:
+        values = people[bins.column].to_numpy(zero_copy_only=False)
+        if isinstance(bins, NumberBins):
+            columns.append(np.searchsorted(bins.edges[1:-1], values, side="right"))
         else:
-            listed = {value: place for place, value in enumerate(each.values)}
+            listed = {value: place for place, value in enumerate(bins.values)}
             columns.append(np.array([listed[value] for value in values]))
     return np.stack(columns, axis=1).astype(np.int64)
 
 
-def theirs(people: pa.Table, grid: Grid, options: Sequence[str], kept: Path, timeout: float) -> Found:
+def theirs(people: pa.Table, grid: Grid, options: Sequence[str], kept: Path, timeout: float) -> MeasuredTables:
     """AIM's tables, from the folder if they are kept there."""
-    told, tables = kept / "aim.json", kept / "aim.npz"
-    if not told.exists():
+    report_path, tables = kept / "aim.json", kept / "aim.npz"
+    if not report_path.exists():
         np.savez(kept / "table.npz", codes=codes_of(people, grid), shape=np.array(grid.shape))
         rho = float(rho_for(Decimal(EPSILON), Decimal(DELTA)))
         command: list[str | Path] = [environment(AIM), "-m", f"benchmarks.rivals.{AIM.module}", kept / "table.npz"]
-        asked = [*command, "--rho", repr(rho), "--out", tables, *options]
-        done = run(asked, env=rival_environment(AIM), timeout=timeout)
-        told.write_text(json.dumps({**done.answer, "peak": done.peak, "options": list(options)}), encoding="utf-8")
-    said, held = json.loads(told.read_text(encoding="utf-8")), np.load(tables)
-    found = {places: held[" ".join(map(str, places))].astype(float) for places in wanted(grid)}
-    return Found(found, said["seconds"], said["cpu"], said.get("peak", 0))
+        arguments = [*command, "--rho", repr(rho), "--out", tables, *options]
+        done = run(arguments, env=rival_environment(AIM), timeout=timeout)
+        report_path.write_text(
+            json.dumps({**done.answer, "peak": done.peak, "options": list(options)}), encoding="utf-8"
+        )
+    report, held = json.loads(report_path.read_text(encoding="utf-8")), np.load(tables)
+    marginals = {places: held[" ".join(map(str, places))].astype(float) for places in wanted(grid)}
+    return MeasuredTables(marginals, report["seconds"], report["cpu"], report.get("peak", 0))
 
 
-def off(found: Tables, exact: Tables, columns: int) -> float:
+def total_variation(measured: Tables, exact: Tables, columns: int) -> float:
     """The mean total variation over all tables of so many columns."""
     apart = [
-        np.abs(found[places] - table).sum() / (2 * table.sum())
+        np.abs(measured[places] - table).sum() / (2 * table.sum())
         for places, table in exact.items()
         if len(places) == columns
     ]
     return float(np.mean(apart))
 
 
-def _told(seconds: float, peak: int, off: Mapping[int, float]) -> dict[str, Any]:
-    return {"seconds": seconds, "peak": peak, "off": off}
+def _measurement(seconds: float, peak: int, errors: Mapping[int, float]) -> dict[str, Any]:
+    return {"seconds": seconds, "peak": peak, "off": errors}
 
 
 def main() -> int:
@@ -164,15 +166,15 @@ def main() -> int:
     exact = truth(log, grid)
     ours(log, grid)  # what is compiled is not timed
     runs = [ours(log, grid) for _ in range(given.runs)]
-    mine = {columns: [off(each.tables, exact, columns) for each in runs] for columns in (2, 3)}
-    seconds, cpu = np.mean([each.seconds for each in runs]), np.mean([each.cpu for each in runs])
+    mine = {columns: [total_variation(run.tables, exact, columns) for run in runs] for columns in (2, 3)}
+    seconds, cpu = np.mean([run.seconds for run in runs]), np.mean([run.cpu for run in runs])
     print(
         f"{grid.cells:,} cells; ε = {EPSILON}, δ = {DELTA}; mean total variation, {given.runs} runs of ours",
         flush=True,
     )
     for columns, name in ((2, "pairs"), (3, "triples")):
-        found = mine[columns]
-        print(f"ours, {name:<8} {np.mean(found):.4f} (from {min(found):.4f} to {max(found):.4f})")
+        errors = mine[columns]
+        print(f"ours, {name:<8} {np.mean(errors):.4f} (from {min(errors):.4f} to {max(errors):.4f})")
     print(f"ours, seconds  {seconds:.1f} (CPU {cpu:.1f})", flush=True)
     if given.alone:
         return 0
@@ -185,13 +187,17 @@ def main() -> int:
     finally:
         if given.keep is None:
             shutil.rmtree(kept)
-    aim = {columns: off(rival.tables, exact, columns) for columns in (2, 3)}
+    aim = {columns: total_variation(rival.tables, exact, columns) for columns in (2, 3)}
     print(f"AIM, pairs     {aim[2]:.4f}: ours has {np.mean(mine[2]) / aim[2]:.2f} of that")
     print(f"AIM, triples   {aim[3]:.4f}: ours has {np.mean(mine[3]) / aim[3]:.2f} of that")
     print(f"AIM, seconds   {rival.seconds:,.0f} (CPU {rival.cpu:,.0f}): {rival.seconds / seconds:,.0f} times ours")
     if given.json:
-        told = {"ours": _told(float(seconds), runs[-1].peak, {size: float(np.mean(mine[size])) for size in mine})}
-        print(json.dumps({**told, "aim": _told(rival.seconds, rival.peak, aim)}))
+        document = {
+            "ours": _measurement(
+                float(seconds), runs[-1].peak, {size: float(np.mean(mine[size])) for size in mine}
+            )
+        }
+        print(json.dumps({**document, "aim": _measurement(rival.seconds, rival.peak, aim)}))
         return 0
     slower = given.quick_aim or rival.seconds >= SLOWER * seconds
     return int(np.mean(mine[3]) > aim[3] or not slower)

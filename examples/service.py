@@ -35,11 +35,11 @@ class Service:
         self.ledger = ledger_of(folder)
         self.releases = folder / "releases"
 
-    def answer(self, asked: dict[str, Any], analyst: str) -> tuple[int, dict[str, Any]]:
+    def answer(self, request: dict[str, Any], analyst: str) -> tuple[int, dict[str, Any]]:
         """Return a status and what to say, as plain data."""
         account: dict[str, Any] = {"ledger": self.ledger, "dataset": "visits@2026-w46", "analyst": analyst}
         try:
-            release = hc.rank(self.log, k=asked.get("k", 10), epsilon=asked.get("epsilon", PRICE), **account)
+            release = hc.rank(self.log, k=request.get("k", 10), epsilon=request.get("epsilon", PRICE), **account)
             if release.earlier is None:
                 release.save(self.releases / uuid4().hex)  # published: from now on the same question is free
         except hc.HeadcountError as error:
@@ -64,13 +64,13 @@ def serve(folder: Path, ports: "Queue[int]") -> None:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             # who asks is what the proxy in front of us found out, never what the request says of itself
-            status, said = service.answer(asked, analyst=self.headers["Remote-User"])
+            status, body = service.answer(request, analyst=self.headers["Remote-User"])
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.end_headers()
-            self.wfile.write(json.dumps(said).encode())
+            self.wfile.write(json.dumps(body).encode())
 
         def log_message(self, *_: Any) -> None:
             """Say nothing: when was answered how quickly is nobody's business."""
@@ -103,31 +103,31 @@ def main() -> None:
 
         ports: Queue[int] = spawn.Queue()
         servers = [spawn.Process(target=serve, args=(folder, ports)) for _ in range(2)]
-        for each in servers:
-            each.start()
+        for server in servers:
+            server.start()
         places = [ports.get() for _ in servers]
         try:
             with ThreadPoolExecutor(QUESTIONS) as crowd:
-                told = list(
+                answers = list(
                     crowd.map(lambda n: ask(places[n % 2], f"analyst-{n % 3}", {"k": n + 1}), range(QUESTIONS))
                 )
-            answered = next(n for n, (status, _) in enumerate(told) if status == 200)
+            answered = next(n for n, (status, _) in enumerate(answers) if status == 200)
             again = ask(places[0], "somebody", {"k": answered + 1})  # published already, perhaps by the other one
             wrong = ask(places[1], "somebody", {"k": 0})
         finally:
-            for each in servers:
-                each.terminate()
-                each.join()
+            for server in servers:
+                server.terminate()
+                server.join()
 
-        statuses = Counter(status for status, _ in told)
-        refused = next(said for status, said in told if status == 403)
+        statuses = Counter(status for status, _ in answers)
+        refused = next(body for status, body in answers if status == 403)
         with ledger_of(folder) as ledger:
             account, sound = ledger.show("visits"), ledger.verify().ok
         print(f"{statuses[200]} answered, {statuses[403]} refused: {refused['message']}")
         print(
             f"spent: ε = {account.epsilon} of {BUDGET}; open reservations: {account.open}; journal sound: {sound}"
         )
-        print(f"asked again: {again[0]}, the same ranking, free: {again[1] == told[answered][1]}")
+        print(f"asked again: {again[0]}, the same ranking, free: {again[1] == answers[answered][1]}")
         print(f"a wrong question: {wrong[0]}, {wrong[1]['message']}")
 
 

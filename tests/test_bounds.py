@@ -11,21 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.bounds import (
-    EVERYONE,
+    ALL_USERS,
     FIXED_POINT,
     Bounded,
     CountBound,
+    KeepTopScored,
     Noisy,
-    Pick,
-    Sample,
+    SampleRecords,
     SampleUsers,
-    Scale,
     Scored,
     Sensitivity,
+    WeightToThreshold,
     capped_total_scores,
-    certify,
-    certify_activity,
     check_limit,
+    seal_activity_histogram,
+    seal_counts,
     sensitivity,
 )
 from headcount.errors import UsageError
@@ -36,9 +36,9 @@ from tests.support.small_logs import LAW
 def test_sensitivity_of_a_bound(limit: int) -> None:
     """All kept records may hit one cell; a user counts once a cell where users are counted."""
     for bound in (
-        Sample(limit),
-        SampleUsers(limit, EVERYONE // 3),
-        Pick(limit, Noisy(np.zeros(2, dtype=np.int64), LAW)),
+        SampleRecords(limit),
+        SampleUsers(limit, ALL_USERS // 3),
+        KeepTopScored(limit, Noisy(np.zeros(2, dtype=np.int64), LAW)),
     ):
         assert sensitivity(bound, "records") == Sensitivity(l1=limit, l2_squared=limit**2, linf=limit)
         assert sensitivity(bound, "users") == Sensitivity(l1=limit, l2_squared=limit, linf=1)
@@ -48,8 +48,8 @@ def test_sensitivity_of_a_bound(limit: int) -> None:
 @given(st.integers(1, 2**31 - 1))
 def test_sensitivity_of_weights_is_that_of_a_sample_in_their_units(limit: int) -> None:
     for counting in ("records", "users"):
-        whole = sensitivity(Sample(limit), counting)
-        parts = sensitivity(Scale(limit), counting)
+        whole = sensitivity(SampleRecords(limit), counting)
+        parts = sensitivity(WeightToThreshold(limit), counting)
         assert parts.l1 == FIXED_POINT * whole.l1
         assert parts.l2_squared == FIXED_POINT**2 * whole.l2_squared
         assert parts.linf == FIXED_POINT * whole.linf
@@ -59,11 +59,11 @@ def test_sensitivity_of_weights_is_that_of_a_sample_in_their_units(limit: int) -
 def test_weights_of_a_user_stay_within_the_limit(records: int, limit: int, cells: int) -> None:
     """However a user's n records lie on cells: the weights that are promised keep all three distances."""
     weight = FIXED_POINT * min(limit, records) // records
-    reach = sensitivity(Scale(limit), "records")
+    reach = sensitivity(WeightToThreshold(limit), "records")
     assert records * weight <= reach.l1
     assert (records * weight) ** 2 <= reach.l2_squared  # all in one cell
     assert records * weight <= reach.linf
-    reach = sensitivity(Scale(limit), "users")
+    reach = sensitivity(WeightToThreshold(limit), "users")
     weight = FIXED_POINT * min(limit, cells) // cells  # once in each of so many cells
     assert cells * weight <= reach.l1
     assert cells * weight**2 <= reach.l2_squared
@@ -73,7 +73,7 @@ def test_weights_of_a_user_stay_within_the_limit(records: int, limit: int, cells
 @given(st.integers(1, 2**31 - 1), st.integers(1, 10**6), st.integers(1, 10**6))
 def test_roots_of_a_user_stay_within_the_limit(limit: int, cells: int, more: int) -> None:
     """Where the sum of squares is limited: k cells at √(limit / k), which is furthest in L1 with every cell."""
-    reach = sensitivity(Scale(limit, norm="l2"), "users", cells + more)
+    reach = sensitivity(WeightToThreshold(limit, norm="l2"), "users", cells + more)
     assert reach.l2_squared == FIXED_POINT**2 * limit
     assert reach.linf == FIXED_POINT
     in_l1 = reach.l1 // FIXED_POINT
@@ -88,7 +88,7 @@ def test_roots_of_a_user_stay_within_the_limit(limit: int, cells: int, more: int
 @given(st.integers(1, 2**31 - 1), st.integers(1, 10**6), st.integers(1, 10**6))
 def test_roots_of_records_stay_within_the_limit(limit: int, records: int, cells: int) -> None:
     """All n records of a user in one cell weigh n · √(limit / n²), which is the root of the limit."""
-    reach = sensitivity(Scale(limit, norm="l2"), "records", cells)
+    reach = sensitivity(WeightToThreshold(limit, norm="l2"), "records", cells)
     assert reach.l2_squared == FIXED_POINT**2 * limit
     squared = FIXED_POINT**2 * min(limit, records**2) // records**2
     assert records**2 * squared <= min(reach.linf, reach.l1) ** 2
@@ -98,12 +98,12 @@ def test_roots_of_records_stay_within_the_limit(limit: int, records: int, cells:
 @pytest.mark.parametrize("counting", ["records", "users"])
 @pytest.mark.parametrize("apart", [False, True])
 def test_a_limited_sum_of_squares_hangs_on_the_columns(apart: bool, counting: Any) -> None:
-    bound = Scale(3, norm="l2", apart=apart)
+    bound = WeightToThreshold(3, norm="l2", apart=apart)
     shape = (2, 2) if apart else (2,)
     items, edges = np.zeros(shape, dtype=np.int64), np.zeros((*shape, 3), dtype=np.int64)
     with pytest.raises(ValueError, match="as far as there are columns"):
         sensitivity(bound, counting)
-    counts = certify(bound, counting, items, edges)
+    counts = seal_counts(bound, counting, items, edges)
     # a user is in one of two tables: they have the columns of one
     assert counts.items.sensitivity == sensitivity(bound, counting, 2)
     assert counts.edges.sensitivity == sensitivity(bound, counting, 6)
@@ -112,27 +112,27 @@ def test_a_limited_sum_of_squares_hangs_on_the_columns(apart: bool, counting: An
 
 @given(st.integers(1, 2**31 - 1), st.sampled_from(("records", "users")))
 def test_two_tables_move_counts_no_further(limit: int, counting: Any) -> None:
-    plain = sensitivity(Scale(limit), counting)
-    bound = Scale(limit, apart=True)
+    plain = sensitivity(WeightToThreshold(limit), counting)
+    bound = WeightToThreshold(limit, apart=True)
     assert sensitivity(bound, counting) == plain
-    counts = certify(bound, counting, np.zeros((2, 2), dtype=np.int64), np.zeros((2, 2, 1), dtype=np.int64))
+    counts = seal_counts(bound, counting, np.zeros((2, 2), dtype=np.int64), np.zeros((2, 2, 1), dtype=np.int64))
     assert counts.items.sensitivity == counts.edges.sensitivity == plain
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.0, "1", True, None, 2**31, np.int64(3)], ids=repr)
 def test_a_limit_is_a_positive_whole_number(limit: Any) -> None:
     for use in (
-        Sample,
-        Scale,
+        SampleRecords,
+        WeightToThreshold,
         check_limit,
-        lambda given: SampleUsers(given, EVERYONE),
-        lambda given: Pick(given, Noisy(np.zeros(1, dtype=np.int64), LAW)),
+        lambda given: SampleUsers(given, ALL_USERS),
+        lambda given: KeepTopScored(given, Noisy(np.zeros(1, dtype=np.int64), LAW)),
     ):
         with pytest.raises(UsageError, match="limit must be a whole number of at least 1"):
             use(limit)
 
 
-@pytest.mark.parametrize("admission", [-1, EVERYONE + 1, 10**30, True, 0.5])
+@pytest.mark.parametrize("admission", [-1, ALL_USERS + 1, 10**30, True, 0.5])
 def test_an_admission_is_a_part_of_everyone(admission: Any) -> None:
     with pytest.raises(UsageError, match=r"admission must be a whole number between 0 and 2\^64"):
         SampleUsers(1, admission)
@@ -140,32 +140,38 @@ def test_an_admission_is_a_part_of_everyone(admission: Any) -> None:
 
 @given(st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=30))
 def test_ranks_are_dense_best_first_and_ties_equal(scores: list[int]) -> None:
-    ranks = Pick(1, Noisy(np.array(scores), LAW)).ranks
+    ranks = KeepTopScored(1, Noisy(np.array(scores), LAW)).ranks
     assert ranks is not None
     order = sorted(set(scores), reverse=True)
     assert ranks.tolist() == [order.index(score) for score in scores]
 
 
-@pytest.mark.parametrize("bound", [Sample(1), Scale(1), SampleUsers(1, 5)], ids=repr)
+@pytest.mark.parametrize("bound", [SampleRecords(1), WeightToThreshold(1), SampleUsers(1, 5)], ids=repr)
 def test_only_a_pick_ranks(bound: Any) -> None:
     assert bound.ranks is None
 
 
 @pytest.mark.parametrize(
-    "bound", [Sample(1), Pick(1, Noisy(np.zeros(2, dtype=np.int64), LAW)), SampleUsers(1, 5), Scale(1)]
+    "bound",
+    [
+        SampleRecords(1),
+        KeepTopScored(1, Noisy(np.zeros(2, dtype=np.int64), LAW)),
+        SampleUsers(1, 5),
+        WeightToThreshold(1),
+    ],
 )
 def test_only_weights_that_say_so_stand_apart(bound: CountBound) -> None:
     assert (bound.norm, bound.apart) == ("l1", False)
 
 
 def test_what_bounds_make_carries_its_unit_and_admission() -> None:
-    made: list[tuple[CountBound, int, Fraction]] = [
-        (Sample(2), 1, Fraction(1)),
-        (Scale(2), FIXED_POINT, Fraction(1)),
-        (SampleUsers(2, EVERYONE // 4), 1, Fraction(1, 4)),
+    expected: list[tuple[CountBound, int, Fraction]] = [
+        (SampleRecords(2), 1, Fraction(1)),
+        (WeightToThreshold(2), FIXED_POINT, Fraction(1)),
+        (SampleUsers(2, ALL_USERS // 4), 1, Fraction(1, 4)),
     ]
-    for bound, unit, admission in made:
-        counts = certify(bound, "records", np.array([1, 2]), np.array([[1], [2]]))
+    for bound, unit, admission in expected:
+        counts = seal_counts(bound, "records", np.array([1, 2]), np.array([[1], [2]]))
         for table in (counts.items, counts.edges):
             assert (table.unit, table.admission) == (unit, admission)
             assert table.sensitivity == sensitivity(bound, "records")
@@ -179,8 +185,8 @@ def test_bounded_values_cannot_be_forged(seal: object) -> None:
         Scored(np.zeros(3, dtype=np.int64), 1, seal)
 
 
-def test_bounded_values_cannot_be_changed_or_seen() -> None:
-    counts = certify(Sample(2), "records", np.array([3, 4141]), np.array([[3], [4141]]))
+def test_bounded_values_are_immutable_and_hidden() -> None:
+    counts = seal_counts(SampleRecords(2), "records", np.array([3, 4141]), np.array([[3], [4141]]))
     with pytest.raises(ValueError, match="read-only"):
         counts.items.sensitive_values[0] = 9
     assert counts.items.shape == (2,)
@@ -190,8 +196,8 @@ def test_bounded_values_cannot_be_changed_or_seen() -> None:
     assert counts.items.sensitivity == Sensitivity(2, 4, 2)
 
 
-def test_nobody_can_declare_another_sensitivity_afterwards() -> None:
-    counts = certify(Sample(3), "records", np.array([1, 2]), np.array([[1], [2]]))
+def test_the_sensitivity_cannot_be_replaced() -> None:
+    counts = seal_counts(SampleRecords(3), "records", np.array([1, 2]), np.array([[1], [2]]))
     with pytest.raises(AttributeError):
         counts.items.sensitivity = Sensitivity(l1=1, l2_squared=1, linf=1)  # type: ignore[misc]
     with pytest.raises(ValueError, match="read-only"):
@@ -202,7 +208,7 @@ def test_nobody_can_declare_another_sensitivity_afterwards() -> None:
 
 
 def test_activity_is_sealed_too() -> None:
-    activity = certify_activity(np.array([4141, 2]))
+    activity = seal_activity_histogram(np.array([4141, 2]))
     assert activity.sensitivity == Sensitivity(l1=1, l2_squared=1, linf=1)
     assert activity.unit == activity.admission == 1
     with pytest.raises(ValueError, match="read-only"):
@@ -210,8 +216,8 @@ def test_activity_is_sealed_too() -> None:
     assert "4141" not in repr(activity)
 
 
-def test_scored_candidates_cannot_be_changed_or_seen() -> None:
-    scored = capped_total_scores(certify_activity(np.array([0, 0, 4141])), 1, Fraction(1))
+def test_scored_candidates_are_immutable_and_hidden() -> None:
+    scored = capped_total_scores(seal_activity_histogram(np.array([0, 0, 4141])), 1, Fraction(1))
     with pytest.raises(ValueError, match="read-only"):
         scored.sensitive_gaps[0] = 9
     with pytest.raises(AttributeError):

@@ -26,7 +26,7 @@ from headcount.lab.audit.targets import NAMES, pairs_for, runs_for, target
 from headcount.lab.processes import workers
 from headcount.noise import SeededNoise
 
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 _COPIES = 1_000
 _LIMIT = 2
@@ -35,30 +35,30 @@ _SHOWN = 40
 
 def rate(name: str, runs: int) -> float:
     """Return how many releases of a method there are in a second of the processor, all pairs alike."""
-    asked, pairs, spent = target(name, _LIMIT, Decimal(1)), pairs_for(name, _LIMIT), 0.0
-    many = runs * _COPIES if asked.copies else runs
+    audited, pairs, spent = target(name, _LIMIT, Decimal(1)), pairs_for(name, _LIMIT), 0.0
+    many = runs * _COPIES if audited.copies else runs
     for pair in pairs:
         for present in (True, False):
-            asked.observe(pair, SeededNoise(0), max(1, many // 5), present=present)
+            audited.observe(pair, SeededNoise(0), max(1, many // 5), present=present)
             began = time.process_time()
-            asked.observe(pair, SeededNoise(1), many, present=present)
+            audited.observe(pair, SeededNoise(1), many, present=present)
             spent += time.process_time() - began
     return 2 * len(pairs) * many / spent
 
 
 def profile(name: str, runs: int) -> None:
     """Print the functions of Headcount in which most of the processor's time is spent, as shares of a release."""
-    asked, pairs = target(name, _LIMIT, Decimal(1)), pairs_for(name, _LIMIT)
+    audited, pairs = target(name, _LIMIT, Decimal(1)), pairs_for(name, _LIMIT)
     for pair in pairs:
-        asked.observe(pair, SeededNoise(0), runs, present=True)
+        audited.observe(pair, SeededNoise(0), runs, present=True)
     watch = cProfile.Profile(time.process_time)
     with watch:
         for pair in pairs:
-            asked.observe(pair, SeededNoise(1), runs, present=True)
-    known: Any = pstats.Stats(watch)
-    whole, calls = known.total_tt, known.total_calls / (runs * len(pairs))
+            audited.observe(pair, SeededNoise(1), runs, present=True)
+    profile_stats: Any = pstats.Stats(watch)
+    whole, calls = profile_stats.total_tt, profile_stats.total_calls / (runs * len(pairs))
     print(f"{name}: {calls:,.0f} calls a release")
-    spent = [(each[3], at) for at, each in known.stats.items() if "headcount" in at[0]]
+    spent = [(function_stats[3], at) for at, function_stats in profile_stats.stats.items() if "headcount" in at[0]]
     for seconds, (file, line, function) in sorted(spent, reverse=True)[:_SHOWN]:
         print(f"{100 * seconds / whole:6.1f} %  {Path(file).stem}.{function} ({line})", flush=True)
 
@@ -78,7 +78,7 @@ def main() -> None:
             table(given.only, given.runs, pool)
 
 
-def _elsewhere(pool: Executor | None, what: Callable[[str, int], Told], name: str, runs: int) -> Told:
+def _elsewhere(pool: Executor | None, what: Callable[[str, int], Result], name: str, runs: int) -> Result:
     """Let another process do it, where there are some."""
     return what(name, runs) if pool is None else pool.submit(what, name, runs).result()
 
@@ -88,11 +88,11 @@ def table(names: Sequence[str], runs: int, pool: Executor | None) -> None:
     print("| Method | releases a second | releases of an audit | seconds |\n|---|---:|---:|---:|")
     whole = 0.0
     for name in names:
-        found = _elsewhere(pool, rate, name, runs)
+        pairs_rate = _elsewhere(pool, rate, name, runs)
         copies = target(name, _LIMIT, Decimal(1)).copies
         releases = 2 * expected_runs(len(pairs_for(name, _LIMIT)), runs_for(name, copies=copies))
-        whole += releases / found
-        print(f"| `{name}` | {found:,.0f} | {releases:,} | {releases / found:,.0f} |", flush=True)
+        whole += releases / pairs_rate
+        print(f"| `{name}` | {pairs_rate:,.0f} | {releases:,} | {releases / pairs_rate:,.0f} |", flush=True)
     print(f"| all | | | {whole:,.0f} |")
 
 

@@ -66,13 +66,13 @@ def main() -> int:
 
 
 def _candidates() -> Iterator[Path]:
-    yield from (Path(found) for found in map(shutil.which, COMMANDS) if found)
+    yield from (Path(executable) for executable in map(shutil.which, COMMANDS) if executable)
     if sys.platform == "darwin":
         folders = (Path("/Applications"), Path.home() / "Applications")
         yield from (folder / f"{name}.app/Contents/MacOS/{name}" for folder in folders for name in MAC)
     if sys.platform == "win32":
         roots = (os.environ.get(name) for name in ("PROGRAMFILES", "PROGRAMFILES(X86)", "LOCALAPPDATA"))
-        yield from (Path(root, each) for root in roots if root for each in WINDOWS)
+        yield from (Path(root, relative) for root in roots if root for relative in WINDOWS)
     own = _of_playwright()
     if own is not None:
         yield own

@@ -41,7 +41,7 @@ ENGINE = LocalEngine(threads=1)
 def _values(column: str, **more: Any) -> Callable[[Any], dict[str, Any]]:
     """Read the contexts of a column, whose values are listed."""
     return lambda table: {
-        "context": column, "contexts": ",".join(sorted({str(each) for each in table[column].to_pylist()})), **more,
+        "context": column, "contexts": ",".join(sorted({str(cell) for cell in table[column].to_pylist()})), **more,
     }  # fmt: skip
 
 
@@ -90,9 +90,9 @@ def released(log: hc.EventLog, epsilon: str, seed: int) -> Release:
     return Adaptive().release(log, Grant(epsilon), SeededNoise(seed), ENGINE)
 
 
-def found(log: hc.EventLog, truth: Integers, release: Release) -> float:
+def share_of_top(log: hc.EventLog, truth: Integers, release: Release) -> float:
     """Return how much of the top 20 is found, on average over contexts that somebody is in."""
-    place = {each: at for at, each in enumerate(log.catalogue.column.to_pylist())}
+    place = {item: at for at, item in enumerate(log.catalogue.column.to_pylist())}
     shares = []
     for at, context in enumerate(release.contexts or ()):
         least = max(1, int(np.sort(truth[:, at])[-K]))
@@ -112,21 +112,24 @@ def covered(truth: Integers, release: Release) -> list[float]:
     count, low, high = (release.edges[name].to_numpy().reshape(shape)[:, :-1] for name in ("count", "low", "high"))
     inside: Flags = (low <= truth) & (truth <= high)
     there = truth.any(axis=0)
-    tops = (np.take_along_axis(inside, best(each), axis=0)[:, there] for each in (truth, count))
-    return [float(each.mean()) for each in (inside, *tops)]
+    tops = (np.take_along_axis(inside, best(ranked_counts), axis=0)[:, there] for ranked_counts in (truth, count))
+    return [float(covered_cells.mean()) for covered_cells in (inside, *tops)]
 
 
-def print_found(name: str, runs: int) -> None:
+def print_recall(name: str, runs: int) -> None:
     log = opened(name)
     truth = truth_of(log)
     for epsilon in EPSILONS:
-        each = np.array(
-            [[found(log, truth, make(log, epsilon, seed)) for make in (ranked, released)] for seed in range(runs)]
+        recalls = np.array(
+            [
+                [share_of_top(log, truth, make(log, epsilon, seed)) for make in (ranked, released)]
+                for seed in range(runs)
+            ]
         )
-        (one, other), error = each.mean(axis=0), each.std(axis=0).max() / max(runs - 1, 1) ** 0.5
-        ratio = f"{one / other:.2f}" if other > 0 else "–"
+        (rank, full), error = recalls.mean(axis=0), recalls.std(axis=0).max() / max(runs - 1, 1) ** 0.5
+        ratio = f"{rank / full:.2f}" if full > 0 else "–"
         print(
-            f"| {name} | {epsilon} | {per_cent(one, 1)} | {per_cent(other, 1)} | {per_cent(error, 1)} | {ratio} |",
+            f"| {name} | {epsilon} | {per_cent(rank, 1)} | {per_cent(full, 1)} | {per_cent(error, 1)} | {ratio} |",
             flush=True,
         )
 
@@ -135,9 +138,9 @@ def print_covered(name: str, runs: int) -> None:
     log = opened(name)
     truth = truth_of(log)
     for epsilon in EPSILONS:
-        each = [covered(truth, released(log, epsilon, seed)) for seed in range(runs)]
+        coverages = [covered(truth, released(log, epsilon, seed)) for seed in range(runs)]
         print(
-            f"| {name} | {epsilon} | {' | '.join(per_cent(share, 1) for share in np.mean(each, axis=0))} |",
+            f"| {name} | {epsilon} | {' | '.join(per_cent(share, 1) for share in np.mean(coverages, axis=0))} |",
             flush=True,
         )
 
@@ -154,7 +157,7 @@ def main() -> int:
     else:
         print("| log | ε | `rank` | `release` + `top` | ± | ratio |\n|---|---|---:|---:|---:|---:|")
     for name in names:
-        (print_covered if given.coverage else print_found)(name, given.runs)
+        (print_covered if given.coverage else print_recall)(name, given.runs)
     return 0
 
 

@@ -61,8 +61,8 @@ def described(name: str, path: Path, item: str, items: Any) -> tuple[str, hc.Eve
     people = Counter(pairs[item].to_pylist())
     catalogue = sorted(people) if items is None else items
     log = hc.read_events(path, user="user", item=item, items=catalogue, count="users")
-    named = {str(each): count for each, count in people.items()}
-    return name, log, [named.get(str(each), 0) for each in log.catalogue.ids]
+    named = {str(item): count for item, count in people.items()}
+    return name, log, [named.get(str(item), 0) for item in log.catalogue.ids]
 
 
 def error(log: hc.EventLog, truth: list[int], epsilon: str, setting: dict[str, Any]) -> float:
@@ -81,13 +81,13 @@ def main() -> int:
         print(f"| method | {' | '.join(name for name, _, _ in measured)} |")
         print(f"|---|{'---:|' * len(measured)}")
         zeros = [statistics.mean(truth) for _, _, truth in measured]
-        print(f"| nothing but zeros | {' | '.join(f'{each:.1f}' for each in zeros)} |")
+        print(f"| nothing but zeros | {' | '.join(f'{error:.1f}' for error in zeros)} |")
         for label, setting in settings():
             errors = [
                 statistics.mean(error(log, truth, given.epsilon, setting) for _ in range(given.runs))
                 for _, log, truth in measured
             ]
-            print(f"| {label} | {' | '.join(f'{each:.1f}' for each in errors)} |", flush=True)
+            print(f"| {label} | {' | '.join(f'{error:.1f}' for error in errors)} |", flush=True)
     return 0
 
 

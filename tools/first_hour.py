@@ -28,7 +28,7 @@ COLUMNS = {"--item venue": "--item item", "weekday:time": "weekday:timestamp"}
 """What a newcomer puts in the place of the demo's columns, having looked at the log with ``inspect``."""
 
 
-def told(root: Path, log: Path) -> Iterator[str]:
+def quickstart_commands(root: Path, log: Path) -> Iterator[str]:
     """Yield the commands of both pages, for a log."""
     readme = (root / "README.md").read_text(encoding="utf-8")
     for needed in ("make demo", ". .venv/bin/activate"):
@@ -48,11 +48,11 @@ def told(root: Path, log: Path) -> Iterator[str]:
 def played(clone: Path, commands: list[str]) -> list[float]:
     """Run commands in one shell, and return the seconds that each took."""
     stamps = clone / "stamps"
-    script = "\n".join(["set -e", *(f"{each}\ndate +%s.%N >> {stamps}" for each in commands)])
+    script = "\n".join(["set -e", *(f"{command}\ndate +%s.%N >> {stamps}" for command in commands)])
     environment = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     begin = time.time()
     subprocess.run(["sh", "-c", script], cwd=clone, env=environment, check=True)
-    ends = [float(each) for each in stamps.read_text(encoding="utf-8").split()]
+    ends = [float(stamp) for stamp in stamps.read_text(encoding="utf-8").split()]
     return [end - start for start, end in zip([begin, *ends], ends, strict=False)]
 
 
@@ -63,19 +63,19 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         clone = Path(folder) / "headcount"
         subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
-        commands = list(told(clone, log))
+        commands = list(quickstart_commands(clone, log))
         seconds = played(clone, commands)
         ranking = pq.read_table(clone / "best" / "ranking.parquet")
-        said = json.loads((clone / "best" / "release.json").read_text(encoding="utf-8"))
+        release = json.loads((clone / "best" / "release.json").read_text(encoding="utf-8"))
         page = (clone / "best.html").stat().st_size
-    for each, took in zip(commands, seconds, strict=True):
-        print(f"{took:6.1f} s  {each}")
+    for command, took in zip(commands, seconds, strict=True):
+        print(f"{took:6.1f} s  {command}")
     contexts = set(ranking["context"].to_pylist())
     own = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{own.ru_utime + own.ru_stime:6.1f} s  of processors; what is more was waited for")
     print(
         f"{sum(seconds):6.1f} s  {len(commands)} commands: {ranking.num_rows} places in {len(contexts)} rankings, "
-        f"ε = {said['guarantee']['epsilon']}, {said['guarantee']['standing']}; a page of {page:,} bytes"
+        f"ε = {release['guarantee']['epsilon']}, {release['guarantee']['standing']}; a page of {page:,} bytes"
     )
     full = max(ranking["rank"].to_pylist()) == PLACES and len(contexts) > 1
     return int(not full or len(commands) > COMMANDS or sum(seconds) > SECONDS)

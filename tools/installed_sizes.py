@@ -40,39 +40,43 @@ def declared() -> dict[str, list[str]]:
 def brought() -> dict[str, Brought]:
     """Return what the default brings, and what each extra adds to it."""
     default = _closure(declared()[DEFAULT])
-    found = {}
+    brought_by_extra = {}
     for name, requirements in declared().items():
         names = _closure(requirements) if name == DEFAULT else _closure(requirements) - default
-        sizes = {each: _size(each) for each in names}
-        here = {each: size for each, size in sizes.items() if size is not None}
-        found[name] = Brought(here, tuple(sorted(each for each, size in sizes.items() if size is None)))
-    return found
+        sizes = {package: _size(package) for package in names}
+        here = {package: size for package, size in sizes.items() if size is not None}
+        brought_by_extra[name] = Brought(
+            here, tuple(sorted(package for package, size in sizes.items() if size is None))
+        )
+    return brought_by_extra
 
 
 def _closure(requirements: list[str]) -> set[str]:
     """Return the packages that some requirements come to, those that they require included."""
-    found: set[str] = set()
-    waiting = [Requirement(each) for each in requirements]
+    closure: set[str] = set()
+    waiting = [Requirement(text) for text in requirements]
     while waiting:
         wanted = waiting.pop()
         extras = wanted.extras or {""}
         if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
             continue
         name = canonicalize_name(wanted.name)
-        known = name in found
-        found.add(name)
-        if known and not wanted.extras:
+        is_included = name in closure
+        closure.add(name)
+        if is_included and not wanted.extras:
             continue
         try:
             below = metadata.requires(name) or []
         except metadata.PackageNotFoundError:
             continue
         for text in below:
-            each = Requirement(text)
-            if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in extras):
-                each.marker = None
-                waiting.append(each)
-    return found
+            requirement = Requirement(text)
+            if requirement.marker is None or any(
+                requirement.marker.evaluate({"extra": extra}) for extra in extras
+            ):
+                requirement.marker = None
+                waiting.append(requirement)
+    return closure
 
 
 def _size(name: str) -> float | None:
@@ -81,19 +85,19 @@ def _size(name: str) -> float | None:
         files = metadata.distribution(name).files or []
     except metadata.PackageNotFoundError:
         return None
-    paths = [Path(str(each.locate())) for each in files if each.suffix != ".pyc"]
+    paths = [Path(str(file.locate())) for file in files if file.suffix != ".pyc"]
     return sum(path.stat().st_size for path in paths if path.is_file()) / 2**20
 
 
 def table() -> list[str]:
     """Return the table of docs/performance.md."""
     lines = ["| | MB | the largest |", "|---|---:|---|"]
-    for name, each in brought().items():
-        largest = sorted(each.sizes.items(), key=lambda size: -size[1])[:_NAMED]
-        told = ", ".join(f"{package} {size:.0f}" for package, size in largest if size >= 0.5)
-        missing = f"; not installed here: {', '.join(each.missing)}" if each.missing else ""
+    for name, addition in brought().items():
+        largest = sorted(addition.sizes.items(), key=lambda size: -size[1])[:_NAMED]
+        largest_packages = ", ".join(f"{package} {size:.0f}" for package, size in largest if size >= 0.5)
+        missing = f"; not installed here: {', '.join(addition.missing)}" if addition.missing else ""
         label = name if name == DEFAULT else f"`.[{name}]` adds"
-        lines.append(f"| {label} | {each.total:.0f} | {told}{missing} |")
+        lines.append(f"| {label} | {addition.total:.0f} | {largest_packages}{missing} |")
     return lines
 
 

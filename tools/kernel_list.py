@@ -36,7 +36,7 @@ def tables() -> dict[str, pa.Table]:
     users, items = rng.integers(0, 900, ROWS), rng.integers(0, MANY_ITEMS, ROWS)
     days = rng.integers(0, 7, ROWS).astype(np.int8)
     times = pa.array((1_700_000_000 + 7 * np.arange(ROWS)) * 1_000_000, pa.timestamp("us"))
-    texts = [f"u{each}" for each in users], [f"i{each}" for each in items]
+    texts = [f"u{number}" for number in users], [f"i{number}" for number in items]
     return {
         "small": pa.table({"user": users.astype(np.int32), "item": items.astype(np.int32), "day": days}),
         "plain": pa.table({"user": users, "item": items, "day": days.astype(np.int64), "time": times}),
@@ -52,7 +52,7 @@ def logs(folder: Path) -> Iterator[list[str]]:
         pa.csv.write_csv(table, folder / f"{name}.csv")
     for items in (MANY_ITEMS, VERY_MANY_ITEMS):
         (folder / f"{items}.txt").write_text("\n".join(map(str, range(items))), encoding="utf-8")
-    (folder / "texts.txt").write_text("\n".join(f"i{each}" for each in range(MANY_ITEMS)), encoding="utf-8")
+    (folder / "texts.txt").write_text("\n".join(f"i{item}" for item in range(MANY_ITEMS)), encoding="utf-8")
     daily, timely = ["--context", "day", "--contexts", "0,1,2,3,4,5,6"], ["--context", "weekday:time"]
     for name in ("small.parquet", "plain.parquet", "sparse.parquet", "plain.csv"):
         yield [f"{folder}/{name}", "--items", f"{folder}/{MANY_ITEMS}.txt", *daily]
@@ -68,25 +68,25 @@ def logs(folder: Path) -> Iterator[list[str]]:
 def commands(folder: Path) -> Iterator[list[str]]:
     """Return what people mostly run."""
     for log in logs(folder):
-        told = [*log, "--user", "user", "--item", "item", "--epsilon", "1"]
-        yield ["release", *told]
-        yield ["release", *told, "--method", "sra", "--limit", "5"]
-    yield ["release", *told, "--count", "users"]
-    yield ["release", *told, "--noise", "gaussian", "--delta", "1e-6"]
-    yield ["rank", *told, "-k", "5"]
+        options = [*log, "--user", "user", "--item", "item", "--epsilon", "1"]
+        yield ["release", *options]
+        yield ["release", *options, "--method", "sra", "--limit", "5"]
+    yield ["release", *options, "--count", "users"]
+    yield ["release", *options, "--noise", "gaussian", "--delta", "1e-6"]
+    yield ["rank", *options, "-k", "5"]
 
 
-def noted(folder: Path) -> list[str]:
+def record_calls(folder: Path) -> list[str]:
     """Return the kernels that these commands call, each with the types it is called with."""
     from headcount.cli.main import main
 
-    seen: set[str] = set()
+    signatures: set[str] = set()
     plain = Kernel.__call__
 
     def call(kernel: Kernel, *given: Any) -> Any:
-        types, _ = compiled_library.taken_apart(given)
+        types, _ = compiled_library.flatten_arguments(given)
         if "other" not in types and inspect.get_annotations(kernel.py_func)["return"] in RETURNED:
-            seen.add(f"{kernel.__module__}.{kernel.py_func.__name__}({types})")
+            signatures.add(f"{kernel.__module__}.{kernel.py_func.__name__}({types})")
         return plain(kernel, *given)
 
     setattr(Kernel, "__call__", call)  # noqa: B010  a method, as mypy sees it
@@ -94,7 +94,7 @@ def noted(folder: Path) -> list[str]:
         print(" ".join(command), file=sys.stderr)
         if main([*command, "--quiet", "--out", f"{folder}/{at}"]) != 0:
             sys.exit("that failed")
-    return sorted(seen)
+    return sorted(signatures)
 
 
 if __name__ == "__main__":
@@ -102,9 +102,9 @@ if __name__ == "__main__":
     parser.add_argument("--check", action="store_true", help="tell what is not on the list, and fail")
     given = parser.parse_args()
     os.environ[compiled_library.WITHOUT] = "1"
-    with tempfile.TemporaryDirectory() as made:
-        found = noted(Path(made))
+    with tempfile.TemporaryDirectory() as temporary:
+        signatures = record_calls(Path(temporary))
     if not given.check:
-        LIST.write_text(HEAD + "\n".join(found) + "\n", encoding="utf-8")
-    missing = sorted(set(found) - set(LIST.read_text(encoding="utf-8").splitlines()))
+        LIST.write_text(HEAD + "\n".join(signatures) + "\n", encoding="utf-8")
+    missing = sorted(set(signatures) - set(LIST.read_text(encoding="utf-8").splitlines()))
     sys.exit("\n".join(["not on the list:", *missing]) if missing else 0)

@@ -39,7 +39,8 @@ def profile(frame, event, argument):
     if event == "call" and frame.f_code.co_flags & 1:  # of a function: not the body of a module or class
         ran.add(frame.f_globals.get("__name__", ""))
         kind = type(frame.f_locals.get("self"))
-        built += frame.f_code.co_name == "__init__" and hasattr(kind, "laws") and hasattr(kind, "standing")
+        is_method = hasattr(kind, "noise_distributions") and hasattr(kind, "standing")
+        built += frame.f_code.co_name == "__init__" and is_method
 sys.setprofile(profile)
 from headcount.cli.main import main
 code = main(sys.argv[1:])

@@ -76,14 +76,14 @@ def groups(home: str) -> Iterator[tuple[str, dict[str, str]]]:
     >>> list(groups(home))
     [('Tasks', {'b': 'B', 'a': 'A'}), ('More', {'d': 'D'})]
     """
-    seen: set[str] = set()
+    listed: set[str] = set()
     for section in re.split(r"^## ", home, flags=re.MULTILINE)[1:]:
         title, _, rest = section.partition("\n")
         named: dict[str, str] = {}
         for name, page in _NAMED.findall(rest):
-            if page not in seen:
+            if page not in listed:
                 named.setdefault(page, name)
-        seen.update(named)
+        listed.update(named)
         yield title, named
 
 
@@ -115,7 +115,7 @@ def reference() -> str:
 def _options(value: object) -> Iterator[str]:
     """Yield which members of a class are shown: its own and inherited ones, but not those that Python brings."""
     if inspect.isclass(value):
-        foreign = (each.__name__ for each in value.__mro__ if not each.__module__.startswith("headcount"))
+        foreign = (base.__name__ for base in value.__mro__ if not base.__module__.startswith("headcount"))
         yield "   :members:"
         yield f"   :inherited-members: {', '.join(foreign)}"
         if issubclass(value, Enum):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 import headcount as hc
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.lab.plan.predicted_errors import MODELS
 from headcount.methods.family import example_of, fields_of
 from headcount.methods.method import Method, section
@@ -49,8 +49,8 @@ class Entry(NamedTuple):
         title = re.search(r"^# ([^:\n]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
         if title is None:
             raise SystemExit(f"{page} has no heading")
-        way = "../" if folder == DOCS / "methods" else "docs/" if folder == ROOT else ""
-        return f"[{title[1]}]({(way + self.place).replace('../methods/', '')})"
+        prefix = "../" if folder == DOCS / "methods" else "docs/" if folder == ROOT else ""
+        return f"[{title[1]}]({(prefix + self.place).replace('../methods/', '')})"
 
 
 def entries() -> Iterator[Entry]:
@@ -62,12 +62,12 @@ def entries() -> Iterator[Entry]:
             yield Entry(name, kind, family.heading, place, name in family.methods)
 
 
-def by_family(said: Callable[[Entry], str], listed: Callable[[Entry], bool]) -> Iterator[str]:
+def by_family(text_of: Callable[[Entry], str], listed: Callable[[Entry], bool]) -> Iterator[str]:
     """Yield a line for each family, with what is said of some methods; what is said twice is said once."""
-    for heading in dict.fromkeys(each.heading for each in entries()):
-        found = [said(each) for each in entries() if each.heading == heading and listed(each)]
-        if found:
-            yield wrapped(f"- {heading}: {', '.join(dict.fromkeys(found))}")
+    for heading in dict.fromkeys(entry.heading for entry in entries()):
+        texts = [text_of(entry) for entry in entries() if entry.heading == heading and listed(entry)]
+        if texts:
+            yield wrapped(f"- {heading}: {', '.join(dict.fromkeys(texts))}")
 
 
 def wrapped(line: str) -> str:
@@ -77,40 +77,40 @@ def wrapped(line: str) -> str:
 
 def named(folder: Path) -> Iterator[str]:  # noqa: ARG001
     """Yield the names of all methods that are to be used."""
-    return by_family(lambda each: f"`{each.name}`", lambda each: each.own)
+    return by_family(lambda entry: f"`{entry.name}`", lambda entry: entry.own)
 
 
 def claimed(folder: Path) -> Iterator[str]:  # noqa: ARG001
     """Yield the names of all methods whose promise is not proven."""
-    return by_family(lambda each: f"`{each.name}`", lambda each: not each.proven)
+    return by_family(lambda entry: f"`{entry.name}`", lambda entry: not entry.proven)
 
 
 def linked(folder: Path) -> Iterator[str]:
     """Yield links to the pages of methods."""
-    return by_family(lambda each: each.link(folder), lambda each: each.own)
+    return by_family(lambda entry: entry.link(folder), lambda entry: entry.own)
 
 
 def table(folder: Path) -> Iterator[str]:
     """Yield a table of all methods, family by family."""
     yield "| Method | What it does | Guarantee | Page |"
     yield "|---|---|---|---|"
-    for each in entries():
-        standing = "proven" if each.proven else "claimed, does not hold"
-        yield f"| `{each.name}` | {summary(each.name)} | {standing} | {each.link(folder)} |"
+    for entry in entries():
+        standing = "proven" if entry.proven else "claimed, does not hold"
+        yield f"| `{entry.name}` | {summary(entry.name)} | {standing} | {entry.link(folder)} |"
 
 
 def papers(folder: Path) -> Iterator[str]:
     """Yield where methods come from, unless it is their own page."""
-    for each in entries():
-        reference = section(each.kind, "Reference")
+    for entry in entries():
+        reference = section(entry.kind, "Reference")
         if not reference.startswith("docs/"):
-            yield wrapped(f"- {each.link(folder)}, `{each.name}`: {reference}")
+            yield wrapped(f"- {entry.link(folder)}, `{entry.name}`: {reference}")
 
 
 def planned(folder: Path) -> Iterator[str]:  # noqa: ARG001
     """Yield how the errors of methods of counts are predicted, or why they cannot be."""
-    counts = [each for each in entries() if each.name in FAMILIES["counts"].methods]
-    models = {each.name: getattr(each.kind, "foreseen", "") for each in counts}
+    counts = [entry for entry in entries() if entry.name in FAMILIES["counts"].methods]
+    models = {entry.name: getattr(entry.kind, "foreseen", "") for entry in counts}
     yield "| Method | How its errors are predicted |"
     yield "|---|---|"
     for model, words in MODELS.items():
@@ -125,11 +125,11 @@ def behaved(folder: Path) -> Iterator[str]:  # noqa: ARG001
     yield "| Method | `low` and `high` enclose | edges sum to their item | tables | stages and their shares of ε |"
     yield "|---|---|---|---|---|"
     log = hc.EventLog.of(
-        [(f"u{each}", f"i{each % 5}", "ab"[each % 2]) for each in range(400)],
-        items=[f"i{each}" for each in range(5)],
+        [(f"u{number}", f"i{number % 5}", "ab"[number % 2]) for number in range(400)],
+        items=[f"i{number}" for number in range(5)],
         contexts=["a", "b"],
     )
-    told = {"true": "the true count", "bounded": "the bounded count", "smoothed": "the smoothed count"}
+    meanings = {"true": "the true count", "bounded": "the bounded count", "smoothed": "the smoothed count"}
     for name, kind in FAMILIES["counts"].kinds().items():
         if "what" not in fields_of(kind):
             continue
@@ -138,21 +138,21 @@ def behaved(folder: Path) -> Iterator[str]:  # noqa: ARG001
         sums = release.edges.group_by("item", use_threads=False).aggregate([("count", "sum")])["count_sum"]
         agree = np.allclose(sums.to_numpy(), release.items["count"].to_numpy())
         tables = ", ".join(f"`{table}`" for table in release.tables)
-        shares = ", ".join(f"{each.name} {each.share.normalize()}" for each in method.stages(log, Price.of("1")))
-        covered = told[release.interval.covers]
+        shares = ", ".join(f"{stage.name} {stage.share.normalize()}" for stage in method.stages(log, Cost.of("1")))
+        covered = meanings[release.interval.covers]
         yield f"| `{name}` | {covered} | {'yes' if agree else 'no'} | {tables} | {shares} |"
 
 
 LISTS: Mapping[str, Callable[[Path], Iterator[str]]] = {
-    each.__name__: each for each in (named, claimed, linked, table, papers, planned, behaved)
+    function.__name__: function for function in (named, claimed, linked, table, papers, planned, behaved)
 }
 
 
 def written(path: Path) -> str:
     """Return the text of a page with its lists as they should be."""
 
-    def block(found: re.Match[str]) -> str:
-        return f"{found[1]} -->\n" + "".join(f"{line}\n" for line in LISTS[found[1]](path.parent))
+    def block(match: re.Match[str]) -> str:
+        return f"{match[1]} -->\n" + "".join(f"{line}\n" for line in LISTS[match[1]](path.parent))
 
     return _BLOCK.sub(block, path.read_text(encoding="utf-8"))
 

@@ -26,9 +26,11 @@ _PLAIN = (bool, int, float, str)
 
 def written() -> str:
     """Return the module: a type for each family whose request takes options."""
-    kinds = [each for each in FAMILIES.values() if "options" in each.request_kind().model_fields]
-    made = {class_name(each): each for each in reversed(kinds)}  # of families with one request, the first
-    return _HEAD + "".join(f"\n\n{_class(name, made[name])}" for name in reversed(made))
+    kinds = [family for family in FAMILIES.values() if "options" in family.request_kind().model_fields]
+    families = {
+        class_name(family): family for family in reversed(kinds)
+    }  # of families with one request, the first
+    return _HEAD + "".join(f"\n\n{_class(name, families[name])}" for name in reversed(families))
 
 
 def class_name(family: Family) -> str:
@@ -37,20 +39,20 @@ def class_name(family: Family) -> str:
 
 
 def _class(name: str, family: Family) -> str:
-    known = family.request_kind().model_fields
-    found: dict[str, dict[str, list[str]]] = {}
+    fields = family.request_kind().model_fields
+    types_by_option: dict[str, dict[str, list[str]]] = {}
     for method, kind in family.kinds().items():
         hints = get_type_hints(kind)
         for option in fields_of(kind):
-            if option not in known and option != "asked":
-                found.setdefault(option, {}).setdefault(_type(hints[option]), []).append(method)
+            if option not in fields and option != "asked":
+                types_by_option.setdefault(option, {}).setdefault(_type(hints[option]), []).append(method)
     lines = [f"class {name}(TypedDict, total=False):", f'    """Options of the methods of {family.name}.', ""]
-    for option, ways in sorted(found.items()):
+    for option, ways in sorted(types_by_option.items()):
         lines.append(
-            f"    {option}: of {', '.join(sorted(each for methods in ways.values() for each in methods))}"
+            f"    {option}: of {', '.join(sorted(label for methods in ways.values() for label in methods))}"
         )
     lines += ['    """', ""]
-    lines += [f"    {option}: {' | '.join(sorted(ways))}" for option, ways in sorted(found.items())]
+    lines += [f"    {option}: {' | '.join(sorted(ways))}" for option, ways in sorted(types_by_option.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -59,11 +61,15 @@ def _type(kind: Any) -> str:
     if kind in _PLAIN:
         return str(kind.__name__)
     if get_origin(kind) is Literal:
-        return "Literal[" + ", ".join(f'"{each}"' for each in get_args(kind)) + "]"
+        return "Literal[" + ", ".join(f'"{value}"' for value in get_args(kind)) + "]"
     if get_origin(kind) in (Union, types.UnionType):
-        parts = [each for each in get_args(kind) if each is not type(None)]
-        said = sorted({_type(each) for each in parts})
-        return "Any" if "Any" in said else " | ".join([*said, *(["None"] if type(None) in get_args(kind) else [])])
+        parts = [argument for argument in get_args(kind) if argument is not type(None)]
+        type_texts = sorted({_type(part) for part in parts})
+        return (
+            "Any"
+            if "Any" in type_texts
+            else " | ".join([*type_texts, *(["None"] if type(None) in get_args(kind) else [])])
+        )
     return "Any"
 
 

@@ -63,8 +63,8 @@ def declared() -> Declared:
     """Read what is declared."""
     read = tomllib.loads(DECLARED.read_text(encoding="utf-8"))
     documents = [
-        Document(**{**each, "elements": [Element(**element) for element in each["elements"]]})
-        for each in read["document"]
+        Document(**{**entry, "elements": [Element(**element) for element in entry["elements"]]})
+        for entry in read["document"]
     ]
     return Declared(read["commands"], read["longer"], documents)
 
@@ -80,32 +80,32 @@ def about(claim: Claim) -> set[str]:
 
 def mentioned(place: str) -> set[str]:
     """Return the numbered elements that a place names."""
-    found = set()
+    elements = set()
     for part in re.split(r"[;:]", place):
         for match in _NAMED.finditer(part):
             rest = re.match(r"(?:\d[\d.]*(?:\(\w\))?(?:, | and | to )?)+", part[match.end() :])
-            found |= {f"{match[1]} {number}" for number in _NUMBERED.findall(rest[0] if rest else "")}
-    return found
+            elements |= {f"{match[1]} {number}" for number in _NUMBERED.findall(rest[0] if rest else "")}
+    return elements
 
 
 def claims_of(element: Element, claims: Claims) -> list[Claim]:
     """Return the claims that are about an element."""
-    return [each for each in claims.claim if each.id in element.claims or element.name in about(each)]
+    return [claim for claim in claims.claim if claim.id in element.claims or element.name in about(claim)]
 
 
-def data_of(found: Sequence[Claim]) -> str:
+def data_of(claims: Sequence[Claim]) -> str:
     """Return the data that claims are about, by the paper's names."""
-    names = dict.fromkeys(case.dataset for claim in found for case in claim.cases if case.dataset != ALL)
+    names = dict.fromkeys(case.dataset for claim in claims for case in claim.cases if case.dataset != ALL)
     return ", ".join(names)
 
 
-def verdict(element: Element, found: Sequence[Claim], judged: Mapping[str, Any]) -> str:
+def verdict(element: Element, claims: Sequence[Claim], judged: Mapping[str, Any]) -> str:
     """Say what became of an element: how many of its claims came out how, or what is known of it."""
-    if not found:
+    if not claims:
         return element.found
-    counted = Counter(judged[claim.id]["verdict"] for claim in found)
-    said = ", ".join(f"{counted[word]} {word}" for word in WORDS if counted[word])
-    return f"{said}. {element.found}" if element.found else said
+    counted = Counter(judged[claim.id]["verdict"] for claim in claims)
+    counts_text = ", ".join(f"{counted[word]} {word}" for word in WORDS if counted[word])
+    return f"{counts_text}. {element.found}" if element.found else counts_text
 
 
 def lines() -> Iterator[str]:
@@ -121,7 +121,7 @@ def lines() -> Iterator[str]:
         yield "| Section | Element | What it is | Command | Source | Data | Verdict |"
         yield "|---|---|---|---|---|---|---|"
         for element in document.elements:
-            found = claims_of(element, claims)
+            own_claims = claims_of(element, claims)
             link = f"[`{element.source}`](../src/headcount/{element.source})"
             shown = element.do if element.do.startswith("reproduce ") else f"[{element.do}](#commands)"
             cells = [
@@ -130,8 +130,8 @@ def lines() -> Iterator[str]:
                 element.what,
                 f"`{shown}`" if shown == element.do else shown,
                 link,
-                data_of(found) or "any",
-                verdict(element, found, run["claims"]),
+                data_of(own_claims) or "any",
+                verdict(element, own_claims, run["claims"]),
             ]
             yield f"| {' | '.join(cells)} |"
         yield ""

@@ -27,8 +27,8 @@ from headcount.lab.compare.comparison import Comparison, compare
 from headcount.lab.compare.rankings import RankingComparison
 from headcount.lab.compare.trials import Truth
 from headcount.lab.plan.predicted_errors import Figures, predictions, released_figures
-from headcount.lab.plan.top_k_forecast import Expected, outlook
-from headcount.methods.prediction.errors import TableShape, activity_of
+from headcount.lab.plan.top_k_forecast import Expected, forecast_top_k
+from headcount.methods.prediction.errors import TableShape, lognormal_activity
 from headcount.methods.registry import build
 from headcount.noise import SeededNoise
 from headcount.reports.charts.tidy_table import means
@@ -54,14 +54,14 @@ class Published:
 
     def figures(self) -> Figures:
         """Return what ``headcount plan`` is given."""
-        activity = activity_of(self.users, self.median, self.most)
+        activity = lognormal_activity(self.users, self.median, self.most)
         return Figures(shapes={"items": TableShape(activity, self.items, self.count == "users")})
 
     def log(self) -> hc.EventLog:
         """Return the log, with its own items as the catalogue."""
         path = Path(os.environ["HEADCOUNT_DATA"]) / f"{self.name}.parquet"
         rows = pq.read_table(path, columns=["user", self.item]).drop_null()
-        items = sorted(str(each) for each in rows[self.item].unique().to_pylist())
+        items = sorted(str(item) for item in rows[self.item].unique().to_pylist())
         return hc.read_events(rows, user="user", item=self.item, items=items, count=self.count)
 
 
@@ -93,16 +93,16 @@ def ratios(log: Published, epsilon: str, runs: int) -> dict[tuple[str, int | Non
     with tempfile.TemporaryDirectory() as folder:
         table, _ = compare(log.log(), comparison, Path(folder) / "parts", processes=1)
     expected = {
-        (each.method, each.limit if each.method in ("sra", "hpa", "gs-r") else None): each
-        for each in predictions(log.figures(), epsilon, LIMITS)
+        (prediction.method, prediction.limit if prediction.method in ("sra", "hpa", "gs-r") else None): prediction
+        for prediction in predictions(log.figures(), epsilon, LIMITS)
     }
-    found = {}
-    for each in means(table):
-        predicted = expected[each.method, each.limit]
-        value = {"MSE": predicted.mse, "MAE": predicted.mae}.get(each.metric)
+    pairs = {}
+    for mean in means(table):
+        predicted = expected[mean.method, mean.limit]
+        value = {"MSE": predicted.mse, "MAE": predicted.mae}.get(mean.metric)
         if value is not None:
-            found[each.method, each.limit, each.metric] = (each.mean, value)
-    return found
+            pairs[mean.method, mean.limit, mean.metric] = (mean.mean, value)
+    return pairs
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,10 @@ class Forecast:
     """How many of the top K were right, and what was said beforehand: by what it was said from."""
 
     log: Published
-    way: str
+    command: str
     epsilon: float
     measured: float
-    said: dict[str, Expected]
+    expectations: dict[str, Expected]
 
 
 def forecasts(log: Published, epsilons: Sequence[str], k: int, runs: int) -> Iterator[Forecast]:
@@ -122,59 +122,71 @@ def forecasts(log: Published, epsilons: Sequence[str], k: int, runs: int) -> Ite
     study = RankingComparison(methods=("adaptive",), epsilons=epsilons, tops=(k,), runs=runs)
     with tempfile.TemporaryDirectory() as folder:
         table, _ = compare(events, study, Path(folder) / "parts", processes=1)
-    found = {(each.label, each.epsilon): k * each.mean for each in means(table)}
+    measured_counts = {(mean.label, mean.epsilon): k * mean.mean for mean in means(table)}
     people = np.sort(Truth.of(events, LocalEngine()).items)[::-1]
     release = build("adaptive", {}).release(events, Grant("0.5"), SeededNoise(1))
     released = released_figures(release)
-    said = {
-        "figures": outlook(log.figures(), epsilons, k),
-        "place K": outlook(log.figures(), epsilons, k, known=int(people[k - 1])),
-        "release": outlook(released, epsilons, k),
+    expectations = {
+        "figures": forecast_top_k(log.figures(), epsilons, k),
+        "place K": forecast_top_k(log.figures(), epsilons, k, kth_count=int(people[k - 1])),
+        "release": forecast_top_k(released, epsilons, k),
     }
-    for at, each in enumerate(said["figures"]):
-        measured = found["rank" if each.way == "rank" else "adaptive", each.epsilon]
-        yield Forecast(log, each.way, each.epsilon, measured, {name: mine[at] for name, mine in said.items()})
+    for at, expected in enumerate(expectations["figures"]):
+        measured = measured_counts["rank" if expected.way == "rank" else "adaptive", expected.epsilon]
+        yield Forecast(
+            log,
+            expected.way,
+            expected.epsilon,
+            measured,
+            {name: mine[at] for name, mine in expectations.items()},
+        )
 
 
 def show_forecasts(epsilons: Sequence[str], k: int, runs: int, named: Sequence[str]) -> None:
     """Print every forecast beside what was measured, and how near they were."""
     sources = ("figures", "place K", "release")
-    columns = [f"{way}, {name}" for way in ("rank", "release") for name in ("right", *sources)]
+    columns = [f"{command}, {name}" for command in ("rank", "release") for name in ("right", *sources)]
     print(f"| log | ε | {' | '.join(columns)} |\n|---|---|{'---:|' * len(columns)}")
-    made = []
-    by_people = [each for each in (*LOGS, *MORE) if each.count == "users"]
-    for log in (each for each in by_people if not named or each.name in named):
+    forecast_list = []
+    by_people = [item for item in (*LOGS, *MORE) if item.count == "users"]
+    for log in (user_log for user_log in by_people if not named or user_log.name in named):
         rows: dict[float, list[str]] = {}
-        for each in forecasts(log, epsilons, k, runs):
-            made.append(each)
-            said = [f"{one.right:.1f} ({one.low:.0f}–{one.high:.0f})" for one in each.said.values()]
-            rows.setdefault(each.epsilon, []).extend([f"{each.measured:.1f}", *said])
+        for forecast in forecasts(log, epsilons, k, runs):
+            forecast_list.append(forecast)
+            shown_counts = [
+                f"{expected.right:.1f} ({expected.low:.0f}–{expected.high:.0f})"
+                for expected in forecast.expectations.values()
+            ]
+            rows.setdefault(forecast.epsilon, []).extend([f"{forecast.measured:.1f}", *shown_counts])
         for epsilon, cells in rows.items():
             print(f"| {log.name} | {epsilon:g} | {' | '.join(cells)} |", flush=True)
     for chosen_on in (True, False):
-        half = [each for each in made if each.log.chosen_on == chosen_on]
+        half = [item for item in forecast_list if item.log.chosen_on == chosen_on]
         for source in sources if half else ():
-            off = [abs(each.said[source].right - each.measured) for each in half]
+            errors = [abs(item.expectations[source].right - item.measured) for item in half]
             within = sum(
-                each.said[source].low - 0.5 <= each.measured <= each.said[source].high + 0.5 for each in half
+                user_log.expectations[source].low - 0.5
+                <= user_log.measured
+                <= user_log.expectations[source].high + 0.5
+                for user_log in half
             )
             print(
                 f"{'logs it was chosen on' if chosen_on else 'other logs'}, from {source}: "
-                f"{sum(each <= CLOSE * k for each in off)} of {len(off)} within {CLOSE * k:g}, "
-                f"off by {sum(off) / len(off):.1f} on average; {within} in the range"
+                f"{sum(user_log <= CLOSE * k for user_log in errors)} of {len(errors)} within {CLOSE * k:g}, "
+                f"off by {sum(errors) / len(errors):.1f} on average; {within} in the range"
             )
 
 
 def show_errors(epsilon: str, runs: int) -> None:
     """Print how far errors of counts were off."""
-    found = {log.name: ratios(log, epsilon, runs) for log in LOGS}
-    print(f"| method | limit | {' | '.join(found)} |\n|---|---:|{'---:|' * len(found)}")
+    ratios_by_log = {log.name: ratios(log, epsilon, runs) for log in LOGS}
+    print(f"| method | limit | {' | '.join(ratios_by_log)} |\n|---|---:|{'---:|' * len(ratios_by_log)}")
     settings = sorted(
-        {key[:2] for key in found[LOGS[0].name]}, key=lambda key: (METHODS.index(key[0]), key[1] or 0)
+        {key[:2] for key in ratios_by_log[LOGS[0].name]}, key=lambda key: (METHODS.index(key[0]), key[1] or 0)
     )
     for method, limit in settings:
-        pairs = [[found[log][method, limit, error] for error in ("MAE", "MSE")] for log in found]
-        shown = [" / ".join(f"{measured / predicted:.2f}" for measured, predicted in each) for each in pairs]
+        pairs = [[ratios_by_log[log][method, limit, error] for error in ("MAE", "MSE")] for log in ratios_by_log]
+        shown = [" / ".join(f"{measured / predicted:.2f}" for measured, predicted in pair) for pair in pairs]
         print(f"| {method} | {limit or '–'} | {' | '.join(shown)} |")
 
 
@@ -191,7 +203,7 @@ def main() -> int:
         show_errors(given.epsilon, given.runs)
     else:
         show_forecasts(
-            given.epsilon.split(","), given.top, given.runs, [each for each in given.logs.split(",") if each]
+            given.epsilon.split(","), given.top, given.runs, [name for name in given.logs.split(",") if name]
         )
     return 0
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import argparse
 import statistics
 
-from headcount.lab.audit.mutant_audit import RUNS, Search, hunt
-from headcount.lab.audit.mutants import PLANTED
+from headcount.lab.audit.mutant_audit import RUNS, SearchResult, audit_mutant
+from headcount.lab.audit.mutants import MUTANTS
 
 
-def cell(search: Search) -> str:
+def cell(search: SearchResult) -> str:
     """Return what one way of auditing needed."""
-    return f"{search.releases:,}" if search.found else f"not in {search.releases:,}"
+    return f"{search.releases:,}" if search.is_detected else f"not in {search.releases:,}"
 
 
 def main() -> None:
@@ -25,18 +25,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--only", default="", help="part of the name of some bugs")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     print("| Bug | What is wrong | Known from | Replay | Statistics |\n|---|---|---|---:|---:|")
     hunts = []
-    for planted in PLANTED:
-        if asked.only in planted.name:
-            hunts.append(hunt(planted, asked.runs))
-            found = hunts[-1]
-            cells = planted.name, planted.wrong, planted.known, cell(found.replay), cell(found.statistics)
+    for planted in MUTANTS:
+        if arguments.only in planted.name:
+            hunts.append(audit_mutant(planted, arguments.runs))
+            result = hunts[-1]
+            cells = planted.name, planted.wrong, planted.precedent, cell(result.replay), cell(result.statistics)
             print(f"| {' | '.join(cells)} |", flush=True)
-    found_by = [each for each in hunts if each.found]
-    alone = [each.statistics.releases for each in hunts if each.statistics.found]
-    print(f"\n{len(found_by)} of {len(hunts)} found, after {_median([each.releases for each in found_by])} runs")
+    detected = [result for result in hunts if result.is_detected]
+    alone = [result.statistics.releases for result in hunts if result.statistics.is_detected]
+    print(
+        f"\n{len(detected)} of {len(hunts)} found, after {_median([result.releases for result in detected])} runs"
+    )
     print(f"statistics alone: {len(alone)} of {len(hunts)}, after {_median(alone)} runs")
 
 

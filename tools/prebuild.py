@@ -85,8 +85,8 @@ class Entry:
                 sizes = [self._parameter(self.types.int64) for _ in range(many)]
                 return f"carray({pointer}, ({', '.join(sizes)},))"
             case ast.Call(func=function, args=inside):
-                made = ", ".join(self.argument(each) for each in inside)
-                return f"{self._kind(ast.unparse(function))}({made})"
+                arguments = ", ".join(self.argument(inner) for inner in inside)
+                return f"{self._kind(ast.unparse(function))}({arguments})"
         raise CannotBuildError(f"{LIST.name} has a type that is not known: {ast.unparse(spelled)}")
 
     def _parameter(self, kind: Any) -> str:
@@ -105,10 +105,10 @@ class Entry:
 
         call = ast.parse(f"kernel({wanted.types})", mode="eval").body
         assert isinstance(call, ast.Call)
-        made = ", ".join(self.argument(each) for each in call.args)
+        arguments = ", ".join(self.argument(node) for node in call.args)
         given = ", ".join(["out", *(f"p{at + 1}" for at in range(len(self.parameters)))])
         names = {**self.names, "carray": carray, "kernel": wanted.function.jitted, "put": put}
-        exec(f"def entry({given}):\n    put(out, kernel({made}))\n    return 0\n", names)
+        exec(f"def entry({given}):\n    put(out, kernel({arguments}))\n    return 0\n", names)
         entry: Callable[..., int] = names["entry"]
         return entry
 
@@ -144,7 +144,10 @@ def _put_number(out: Any, result: Any) -> None:
 def enter_packages() -> None:
     """Let kernels be imported without what their packages import, which a build does not have."""
     sys.path.insert(0, str(SOURCE))
-    for folder in (PACKAGE, *(each for each in PACKAGE.iterdir() if (each / "__init__.py").exists())):
+    for folder in (
+        PACKAGE,
+        *(subfolder for subfolder in PACKAGE.iterdir() if (subfolder / "__init__.py").exists()),
+    ):
         name = ".".join(folder.relative_to(SOURCE).parts)
         package = ModuleType(name)
         package.__path__ = [str(folder)]
@@ -152,7 +155,7 @@ def enter_packages() -> None:
 
 
 @dataclass(frozen=True)
-class Made:
+class CompiledPart:
     """An object file with entries of some kernels, what each of them returns, and the files they were made of."""
 
     code: bytes
@@ -160,7 +163,7 @@ class Made:
     sources: list[str]
 
 
-def compiled(some: list[Wanted]) -> Made:
+def compiled(some: list[Wanted]) -> CompiledPart:
     """Compile entries of some kernels."""
     enter_packages()
     from llvmlite.binding import Linkage
@@ -182,14 +185,14 @@ def compiled(some: list[Wanted]) -> Made:
     with global_compiler_lock:
         library = target.codegen().create_library("kernels")
         library.add_ir_module(nrtdynmod.create_nrt_module(target)[0])
-        for each in some:
+        for kernel_entry in some:
             returned: list[Any] = []
             entry = Entry(types)
-            function = entry.function(each, putting(returned))
+            function = entry.function(kernel_entry, putting(returned))
             kinds = (types.CPointer(types.int64), *entry.parameters)
-            made = compile_extra(typing, target, function, kinds, types.int64, flags, {}, library)
-            made.library.get_function(made.fndesc.llvm_func_name).name = each.symbol
-            returns[each.symbol] = told(each, types.unliteral(returned[-1]), types)
+            compiled_entry = compile_extra(typing, target, function, kinds, types.int64, flags, {}, library)
+            compiled_entry.library.get_function(compiled_entry.fndesc.llvm_func_name).name = kernel_entry.symbol
+            returns[kernel_entry.symbol] = describe_return(kernel_entry, types.unliteral(returned[-1]), types)
         library.finalize()
         for defined in library.get_defined_functions():
             if defined.name not in returns:
@@ -198,17 +201,17 @@ def compiled(some: list[Wanted]) -> Made:
     files = (
         getattr(module, "__file__", None) for name, module in sys.modules.items() if name.startswith("headcount.")
     )
-    return Made(code, returns, [Path(file).relative_to(PACKAGE).as_posix() for file in files if file])
+    return CompiledPart(code, returns, [Path(file).relative_to(PACKAGE).as_posix() for file in files if file])
 
 
-def told(each: Wanted, returned: Any, types: Any) -> list[str] | None:
+def describe_return(kernel_entry: Wanted, returned: Any, types: Any) -> list[str] | None:
     """Return the types of what a kernel returns, None if that is nothing."""
     if returned == types.none:
         return None
     kinds = list(returned) if isinstance(returned, types.BaseTuple) else [returned]
     for kind in kinds:
         if kind not in (types.int64, types.uint64, types.boolean):
-            raise CannotBuildError(f"{each.kernel} returns {returned}: it cannot be in {LIST.name}")
+            raise CannotBuildError(f"{kernel_entry.kernel} returns {returned}: it cannot be in {LIST.name}")
     return [str(kind) for kind in kinds]
 
 
@@ -238,9 +241,12 @@ def build() -> None:
     FOLDER.mkdir()
     linked([part.code for part in parts], FOLDER / "kernels.so")
     kernels: dict[str, dict[str, Any]] = {}
-    for each in everything:
-        returns = next(part.returns[each.symbol] for part in parts if each.symbol in part.returns)
-        kernels.setdefault(each.kernel, {})[each.types] = {"symbol": each.symbol, "returns": returns}
+    for kernel_entry in everything:
+        returns = next(part.returns[kernel_entry.symbol] for part in parts if kernel_entry.symbol in part.returns)
+        kernels.setdefault(kernel_entry.kernel, {})[kernel_entry.types] = {
+            "symbol": kernel_entry.symbol,
+            "returns": returns,
+        }
     enter_packages()
     prebuilt = importlib.import_module("headcount._internal.compiled_library")
     sources = prebuilt.digests(sorted({*parts[0].sources, *parts[1].sources}))
@@ -261,7 +267,7 @@ def has_changed() -> bool:
     except OSError:
         return True
     kernels = {(kernel, types) for kernel, entries in description["kernels"].items() for types in entries}
-    return bool(kernels != {(each.kernel, each.types) for each in wanted()})
+    return bool(kernels != {(kernel_entry.kernel, kernel_entry.types) for kernel_entry in wanted()})
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from headcount.methods.queries.auto import Automatic
 from headcount.methods.queries.histogram import Histogram
 from headcount.methods.queries.mwem import MultiplicativeWeights
 from headcount.methods.queries.private_multiplicative_weights import PrivateWeights
-from headcount.methods.queries.query_method import Asked
+from headcount.methods.queries.query_method import TableQueries
 from headcount.methods.queries.residuals import Residuals
 from headcount.noise import SeededNoise
 
@@ -52,15 +52,15 @@ class Once:
     """An engine that counts a table once: of one record a person, whatever is drawn, the cells are the same."""
 
     def __init__(self) -> None:
-        self._engine, self._known = LocalEngine(), dict[Any, Any]()
+        self._engine, self._measured = LocalEngine(), dict[Any, Any]()
 
     def can(self, kind: type[Bound[Any]]) -> bool:
         return self._engine.can(kind)
 
     def measure(self, log: EventLog, bound: Any, secret: bytes) -> Any:
-        if bound not in self._known:
-            self._known[bound] = self._engine.measure(log, bound, secret)
-        return self._known[bound]
+        if bound not in self._measured:
+            self._measured[bound] = self._engine.measure(log, bound, secret)
+        return self._measured[bound]
 
 
 def adult(folder: Path) -> tuple[pa.Table, dict[str, Any]]:
@@ -93,11 +93,11 @@ def msweb(folder: Path) -> tuple[pa.Table, dict[str, Any]]:
     visits = pq.read_table(folder / "msweb.parquet")
     pages = sorted(set(visits["item"].to_pylist()))[:14]
     users = np.unique(visits["user"].to_numpy())
-    seen = {
+    columns = {
         f"p{page}": np.isin(users, visits.filter(pc.field("item") == page)["user"].to_numpy()).astype(np.int8)
         for page in pages
     }
-    return pa.table(seen), {name: {"values": [0, 1]} for name in seen}
+    return pa.table(columns), {name: {"values": [0, 1]} for name in columns}
 
 
 TABLES: dict[str, Callable[[Path], tuple[pa.Table, dict[str, Any]]]] = {
@@ -171,26 +171,26 @@ def main() -> None:
         grid, engine = Grid.of(bins), Once()
         for asking in given.workloads.split(","):
             queries, weights = workload(grid, asking)
-            asked = Asked(grid=grid, rows=queries, max_records=given.records)
-            truth = queries.counts(asked.count(log, engine, bytes(16)).sensitive_values)
+            request = TableQueries(grid=grid, rows=queries, max_records=given.records)
+            truth = queries.counts(request.count(log, engine, bytes(16)).sensitive_values)
             for name in methods:
                 kind, options = METHODS[name]
-                if asked.energies is None and kind is Residuals:
+                if request.energies is None and kind is Residuals:
                     continue  # there are too many components to tell apart
                 if asking == "random" and name == "residuals":
                     continue  # the histogram, nearly: there is nothing to leave out
                 begin, errors, chosen = time.perf_counter(), [], set[str]()
                 for seed in range(given.runs):
                     grant = Grant(given.epsilon, given.delta)
-                    release = kind(asked=asked, **options).release(log, grant, SeededNoise(seed), engine)
+                    release = kind(asked=request, **options).release(log, grant, SeededNoise(seed), engine)
                     apart = np.abs(release.answers["answer"].to_numpy() - truth)
                     errors.append(float(apart @ weights) / people.num_rows)
                     choice = release.chosen.get("choice", {})
                     chosen.add(choice.get("method", "") + (", fitted" if choice.get("fits") else ""))
-                each = (time.perf_counter() - begin) / given.runs
+                seconds_per_run = (time.perf_counter() - begin) / given.runs
                 print(
                     f"{table:<7} {asking:<7} {name:<11} {np.mean(errors):.5f} ± {np.std(errors):.5f}"
-                    f"   {each:.1f} s each   {' or '.join(sorted(chosen))}",
+                    f"   {seconds_per_run:.1f} s each   {' or '.join(sorted(chosen))}",
                     flush=True,
                 )
 

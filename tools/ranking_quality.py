@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 import headcount as hc
 from headcount.accounting.budget import Grant
 from headcount.engines.local.engine import LocalEngine
-from headcount.lab.compare.caching_engine import ReusingEngine
+from headcount.lab.compare.caching_engine import CachingEngine
 from headcount.lab.synthetic.logs import checkins, ratings
 from headcount.methods.counts.adaptive import Adaptive
 from headcount.methods.rankings import top_k
@@ -84,25 +84,25 @@ CONFIRMED_ON = (
 )  # fmt: skip
 """Logs that the choice between both ways with δ was made on, and those that were looked at afterwards."""
 
-Seeded = Callable[[hc.EventLog, int, Grant, SeededNoise, ReusingEngine], hc.Release]
+Seeded = Callable[[hc.EventLog, int, Grant, SeededNoise, CachingEngine], hc.Release]
 """Makes a release to be ranked with δ, from a log, k, a grant, noise and an engine."""
 
 
 def ranked_with_delta(
-    log: hc.EventLog, k: int, grant: Grant, noise: SeededNoise, engine: ReusingEngine
+    log: hc.EventLog, k: int, grant: Grant, noise: SeededNoise, engine: CachingEngine
 ) -> hc.Release:
     """As ``headcount rank --delta`` does it."""
     return DirectTopK(k=k).release(log, grant, noise, engine)
 
 
-def picked(log: hc.EventLog, k: int, grant: Grant, noise: SeededNoise, engine: ReusingEngine) -> hc.Release:
+def picked(log: hc.EventLog, k: int, grant: Grant, noise: SeededNoise, engine: CachingEngine) -> hc.Release:
     """By picks, with all of ρ."""
     with mock.patch.object(top_k, "FEW_ROUNDS", k):
         return ranked_with_delta(log, k, grant, noise, engine)
 
 
 def counted_with_delta(
-    log: hc.EventLog, _: int, grant: Grant, noise: SeededNoise, engine: ReusingEngine
+    log: hc.EventLog, _: int, grant: Grant, noise: SeededNoise, engine: CachingEngine
 ) -> hc.Release:
     """By all item counts with Gaussian noise."""
     return Adaptive(what="items", noise="gaussian").release(log, grant, noise, engine)
@@ -134,7 +134,7 @@ def true_ranking(path: Path, column: str) -> list[tuple[Any, int]]:
     return Counter(map(str, pq.read_table(path, columns=[column])[column].to_pylist())).most_common()
 
 
-def found(
+def recalls(
     log: hc.EventLog, truth: list[tuple[Any, int]], epsilon: str, setting: dict[str, Any]
 ) -> tuple[float, float, float]:
     """How much of the true top 10 and top 100 one release finds, and of the top 10's records it counts."""
@@ -150,31 +150,31 @@ def found(
 def logs_of_people(folder: Path) -> Iterator[tuple[str, hc.EventLog, Counter[Any]]]:
     """Each log with its name and how many people have each item; the catalogue of a real log is its items."""
     city, films = checkins(folder), ratings(folder)
-    yield of_people("check-ins", city.visits, "venue", city.venues)
-    yield of_people("film ratings", films.ratings, "item", films.movies)
+    yield user_counts_of("check-ins", city.visits, "venue", city.venues)
+    yield user_counts_of("film ratings", films.ratings, "item", films.movies)
     for name in REAL:
         real = Path(os.environ.get("HEADCOUNT_DATA", ".")) / f"{name}.parquet"
         if real.exists():
-            yield of_people(name, real, "item", None)
+            yield user_counts_of(name, real, "item", None)
 
 
-def of_people(name: str, path: Path, item: str, items: Any) -> tuple[str, hc.EventLog, Counter[Any]]:
+def user_counts_of(name: str, path: Path, item: str, items: Any) -> tuple[str, hc.EventLog, Counter[Any]]:
     """Count people per item, and describe the log."""
     pairs = pq.read_table(path, columns=["user", item]).drop_null().group_by(["user", item]).aggregate([])
     people = Counter(pairs[item].to_pylist())
     log = hc.read_events(
         path, user="user", item=item, items=sorted(people) if items is None else items, count="users"
     )
-    return name, log, Counter({str(each): number for each, number in people.items()})  # as ids of a CSV are
+    return name, log, Counter({str(item): number for item, number in people.items()})  # as ids of a CSV are
 
 
-def found_by_people(people: Counter[Any], k: int, release: hc.Release) -> float:
+def recall_of_users(user_counts: Counter[Any], k: int, release: hc.Release) -> float:
     """How much of the top K a release finds; whatever has as many people as the last of them is right."""
-    least = people.most_common(k)[-1][1]
-    return sum(people[str(row["item"])] >= least for row in release.top(k)) / k
+    least = user_counts.most_common(k)[-1][1]
+    return sum(user_counts[str(row["item"])] >= least for row in release.top(k)) / k
 
 
-def measure_people(runs: int, k: int) -> None:
+def measure_user_rankings(runs: int, k: int) -> None:
     """Print how much of the top K by people is found, and how often a long ranking was one of counts."""
     ways = SHORT if k <= top_k.FEW_ROUNDS else LONG
     more = [] if ways is SHORT else ["by counts"]
@@ -186,8 +186,8 @@ def measure_people(runs: int, k: int) -> None:
                 shares, chosen = [], []
                 for make in ways.values():
                     releases = [make(log, k, epsilon) for _ in range(runs)]
-                    shares.append(statistics.mean(found_by_people(people, k, each) for each in releases))
-                    chosen += [each.chosen.get("ranking", {}).get("by") for each in releases]
+                    shares.append(statistics.mean(recall_of_users(people, k, release) for release in releases))
+                    chosen += [release.chosen.get("ranking", {}).get("by") for release in releases]
                 last = [f"{chosen.count('counts')} of {runs}" for _ in more]
                 cells = " | ".join([*(per_cent(share, 1) for share in shares), *last])
                 print(f"| {name} | {epsilon} | {cells} |", flush=True)
@@ -201,19 +201,19 @@ def measure_with_delta(runs: int, k: int, delta: str, names: Sequence[str], epsi
         path = Path(os.environ.get("HEADCOUNT_DATA", ".")) / f"{name}.parquet"
         if not path.exists():
             continue
-        _, log, people = of_people(name, path, "item", None)
-        engine = ReusingEngine(LocalEngine(threads=1), name)  # nothing that is measured here is drawn
+        _, log, people = user_counts_of(name, path, "item", None)
+        engine = CachingEngine(LocalEngine(threads=1), name)  # nothing that is measured here is drawn
         for epsilon in epsilons:
-            shares: dict[str, list[float]] = {way: [] for way in WITH_DELTA}
+            shares: dict[str, list[float]] = {command: [] for command in WITH_DELTA}
             by = []
-            for way, make in WITH_DELTA.items():
+            for command, make in WITH_DELTA.items():
                 for seed in range(runs):
                     engine.begin()
                     release = make(log, k, Grant(epsilon, delta), SeededNoise(seed), engine)
-                    shares[way].append(found_by_people(people, k, release))
-                    by += [release.chosen["ranking"]["by"]] if way == "rank" else []
+                    shares[command].append(recall_of_users(people, k, release))
+                    by += [release.chosen["ranking"]["by"]] if command == "rank" else []
             error = statistics.stdev(shares["rank"]) / math.sqrt(runs)
-            cells = " | ".join(per_cent(statistics.mean(each), 1) for each in shares.values())
+            cells = " | ".join(per_cent(statistics.mean(recall_list), 1) for recall_list in shares.values())
             counted = f"{by.count('counts')} of {runs}"
             print(f"| {name} | {epsilon} | {cells} | {per_cent(error, 1)} | {counted} |", flush=True)
 
@@ -233,7 +233,7 @@ def main() -> int:
         measure_with_delta(runs, arguments.k, arguments.delta, names, epsilons)
         return 0
     if arguments.people:
-        measure_people(runs, arguments.k)
+        measure_user_rankings(runs, arguments.k)
         return 0
     print("| log | ε | method | top 10 found | top 100 found | records of the top 10 counted |")
     print("|---|---|---|---:|---:|---:|")
@@ -241,8 +241,8 @@ def main() -> int:
         for name, log, truth in logs(Path(folder)):
             for epsilon in ("0.5", "1"):
                 for label, setting in SETTINGS:
-                    each = [found(log, truth, epsilon, setting) for _ in range(runs)]
-                    shares = [per_cent(statistics.mean(column)) for column in zip(*each, strict=True)]
+                    run_recalls = [recalls(log, truth, epsilon, setting) for _ in range(runs)]
+                    shares = [per_cent(statistics.mean(column)) for column in zip(*run_recalls, strict=True)]
                     print(f"| {name} | {epsilon} | {label} | {' | '.join(shares)} |", flush=True)
     return 0
 

@@ -30,12 +30,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import FIXED_POINT, UNDRAWN, Pairs, Sample
+from headcount.bounds import FIXED_POINT, NO_SECRET, RatingCovariance, SampleRecords
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog, read_events
-from headcount.methods.recommender.co_occurrence import CoCountRelease
-from headcount.methods.recommender.rating_model import PrivateNeighbours
+from headcount.methods.recommender.co_occurrence import CoOccurrence
+from headcount.methods.recommender.rating_model import RatingModel
 from headcount.methods.recommender.recommender import NeighbourModel
 from headcount.noise import SeededNoise
 from headcount.releases.formatting import per_cent
@@ -91,27 +91,27 @@ def training(users: Codes, rng: np.random.Generator) -> NDArray[np.bool_]:
     return np.asarray(rank < np.ceil(0.8 * many[users]))
 
 
-def errors(model: NeighbourModel, ratings: Ratings, known: NDArray[np.bool_]) -> Numbers:
+def errors(model: NeighbourModel, ratings: Ratings, in_training: NDArray[np.bool_]) -> Numbers:
     """Return the mean absolute and the root mean squared error of predicting each person's ratings not known."""
     tastes = model.tastes
-    off = []
+    residuals = []
     for own in np.split(np.arange(ratings.users.size), np.flatnonzero(np.diff(ratings.users)) + 1):
-        seen = known[own]
-        expected = tastes.predict(ratings.items[own[seen]], ratings.stars[own[seen]])
-        off.append(expected[ratings.items[own[~seen]]] - ratings.stars[own[~seen]])
-    away = np.concatenate(off)
+        own_in_training = in_training[own]
+        expected = tastes.predict(ratings.items[own[own_in_training]], ratings.stars[own[own_in_training]])
+        residuals.append(expected[ratings.items[own[~own_in_training]]] - ratings.stars[own[~own_in_training]])
+    away = np.concatenate(residuals)
     return np.array([np.abs(away).mean(), np.sqrt(np.square(away).mean())])
 
 
 def fit(log: EventLog, epsilon: str, delta: str | None, seed: int, options: Options) -> NeighbourModel:
-    release = PrivateNeighbours(**options).release(log, Grant(epsilon, delta), SeededNoise(seed))
+    release = RatingModel(**options).release(log, Grant(epsilon, delta), SeededNoise(seed))
     return NeighbourModel(release)
 
 
-def told(found: list[Numbers]) -> str:
+def format_errors(error_pairs: list[Numbers]) -> str:
     """Return the means of both errors, and the deviation of the first."""
-    absolute, squared = np.mean(found, axis=0)
-    return f"{absolute:.4f} / {squared:.4f} ± {np.std(found, axis=0)[0]:.4f}"
+    absolute, squared = np.mean(error_pairs, axis=0)
+    return f"{absolute:.4f} / {squared:.4f} ± {np.std(error_pairs, axis=0)[0]:.4f}"
 
 
 def real(runs: int, epsilons: list[str]) -> None:
@@ -121,20 +121,22 @@ def real(runs: int, epsilons: list[str]) -> None:
     )
     for epsilon in epsilons:
         for delta in (DELTA, None):
-            found: dict[str, list[Numbers]] = {name: [] for name in ("not fitted anew", "chosen")}
+            errors_by_model: dict[str, list[Numbers]] = {name: [] for name in ("not fitted anew", "chosen")}
             for seed in range(runs):
-                known = training(ratings.users, np.random.default_rng(seed))
-                log = ratings.taken(known).log()
-                for name, errors_found in found.items():
+                in_training = training(ratings.users, np.random.default_rng(seed))
+                log = ratings.taken(in_training).log()
+                for name, model_errors in errors_by_model.items():
                     model = fit(log, epsilon, delta, seed, WAYS[name])
-                    errors_found.append(errors(model, ratings, known))
+                    model_errors.append(errors(model, ratings, in_training))
             privacy = f"ε = {epsilon}, δ = {delta}" if delta else f"ε = {epsilon}, pure"
-            both = "   ".join(f"{name} {told(each)}" for name, each in found.items())
+            both = "   ".join(
+                f"{name} {format_errors(model_errors)}" for name, model_errors in errors_by_model.items()
+            )
             print(f"{privacy:<22}{both}   {model.release.chosen['model']}", flush=True)
 
 
 @dataclass(frozen=True)
-class Crowd:
+class SyntheticUsers:
     """A model that makes up people: what they rate, and how.
 
     Ratings follow a factor analysis: a person's taste is standard normal before anything is known of them. A
@@ -153,7 +155,7 @@ class Crowd:
     activity: Codes
 
     @classmethod
-    def of(cls, ratings: Ratings) -> Crowd:
+    def from_ratings(cls, ratings: Ratings) -> SyntheticUsers:
         """Fit by expectation and maximisation."""
         people, items, users = int(ratings.users.max()) + 1, ratings.items, ratings.users
         mean = float(ratings.stars.mean())
@@ -166,9 +168,9 @@ class Crowd:
         for _ in range(ROUNDS):
             for person in range(people):
                 own = slice(*np.searchsorted(users, [person, person + 1]))
-                known = factors[items[own]]
-                spreads[person] = np.linalg.inv(known.T @ known / variance + np.eye(RANK))
-                tastes[person] = spreads[person] @ known.T @ left[own] / variance
+                own_factors = factors[items[own]]
+                spreads[person] = np.linalg.inv(own_factors.T @ own_factors / variance + np.eye(RANK))
+                tastes[person] = spreads[person] @ own_factors.T @ left[own] / variance
             moments = spreads + tastes[:, :, None] * tastes[:, None, :]
             summed = np.zeros((ratings.size, RANK, RANK))
             np.add.at(summed, items, moments[users])
@@ -191,8 +193,8 @@ class Crowd:
         with np.errstate(divide="ignore"):
             logs = np.log(self.rows)
         chosen = [
-            np.argpartition(-(logs[one] + rng.gumbel(size=logs.shape[1])), many)[:many]
-            for one, many in zip(like, activity, strict=True)
+            np.argpartition(-(logs[user] + rng.gumbel(size=logs.shape[1])), many)[:many]
+            for user, many in zip(like, activity, strict=True)
         ]
         halves = np.linalg.cholesky(self.spreads)
         tastes = self.tastes[like] + np.einsum("nij,nj->ni", halves[like], rng.normal(size=(number, RANK)))
@@ -206,21 +208,28 @@ def simulated(runs: int, sizes: list[int], epsilons: list[str]) -> None:
     ratings = movielens()
     lot = np.random.default_rng(0).permutation(int(ratings.users.max()) + 1)
     first = np.isin(ratings.users, lot[: lot.size // 2])
-    known = ratings.taken(first)
-    crowd = Crowd.of(replace(known, users=np.unique(known.users, return_inverse=True)[1]))
+    first_half = ratings.taken(first)
+    crowd = SyntheticUsers.from_ratings(
+        replace(first_half, users=np.unique(first_half.users, return_inverse=True)[1])
+    )
     others = ratings.taken(~first)
     print("Fitted to made-up people, judged on real ones: mean absolute / root mean squared error")
     for number in sizes:
         log = crowd.people(number, np.random.default_rng(1)).log()
         for epsilon in epsilons:
-            found: dict[str, list[Numbers]] = {name: [] for name in WAYS}
+            errors_by_way: dict[str, list[Numbers]] = {name: [] for name in WAYS}
             for seed in range(runs):
-                seen = training(others.users, np.random.default_rng(seed))
+                in_training = training(others.users, np.random.default_rng(seed))
                 for name, options in WAYS.items():
                     model = fit(log, epsilon, DELTA, seed, options)
-                    found[name].append(errors(model, others, seen))
-            said = "   ".join(f"{name} {told(each)}" for name, each in found.items())
-            print(f"{number:>9,} people, ε = {epsilon:<4} {said}   {model.release.chosen['model']}", flush=True)
+                    errors_by_way[name].append(errors(model, others, in_training))
+            error_texts = "   ".join(
+                f"{name} {format_errors(model_errors)}" for name, model_errors in errors_by_way.items()
+            )
+            print(
+                f"{number:>9,} people, ε = {epsilon:<4} {error_texts}   {model.release.chosen['model']}",
+                flush=True,
+            )
 
 
 def exact_lists(pairs: Numbers, size: int) -> Codes:
@@ -241,20 +250,28 @@ def related(runs: int) -> None:
     log = read_events(events, user="user", item="item", items=str(items))
 
     ids = log.catalogue.column.to_pylist()
-    people = LocalEngine().measure(replace(log, counting="users"), Sample(10**6), bytes(16)).items.sensitive_values
+    people = (
+        LocalEngine()
+        .measure(replace(log, counting="users"), SampleRecords(10**6), bytes(16))
+        .items.sensitive_values
+    )
     common = np.sort(np.argsort(-people, kind="stable")[:300])
     exact = exact_lists(
-        LocalEngine().measure(log, Pairs(10**6, "l2", common), UNDRAWN).sensitive_values / FIXED_POINT, 300
+        LocalEngine().measure(log, RatingCovariance(10**6, "l2", common), NO_SECRET).sensitive_values
+        / FIXED_POINT,
+        300,
     )
-    wanted = {ids[common[at]]: {ids[common[other]] for other in found} for at, found in enumerate(exact)}
-    asked = [ids[place] for place in np.argsort(-people, kind="stable")[:100]]
+    wanted = {
+        ids[common[at]]: {ids[common[other]] for other in related_items} for at, related_items in enumerate(exact)
+    }
+    common_items = [ids[place] for place in np.argsort(-people, kind="stable")[:100]]
     for epsilon in ("0.5", "1", "2", "4", "8"):
         for delta in (DELTA, None):
             shared = []
             for seed in range(runs):
-                released = CoCountRelease(items=300).release(log, Grant(epsilon, delta), SeededNoise(seed))
+                released = CoOccurrence(items=300).release(log, Grant(epsilon, delta), SeededNoise(seed))
                 model = NeighbourModel(released)
-                for item in asked:
+                for item in common_items:
                     with suppress(UsageError):  # noise may leave it out of the 300
                         shared.append(len(wanted[item] & {row["item"] for row in model.related(item, 10)}) / 10)
             share = per_cent(float(np.mean(shared)))

@@ -25,7 +25,9 @@ class Size(NamedTuple):
 def layers() -> list[list[str]]:
     """Return the parts of the package, the topmost first; those of one layer stand together."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    [contract] = [each for each in project["tool"]["importlinter"]["contracts"] if each["type"] == "layers"]
+    [contract] = [
+        candidate for candidate in project["tool"]["importlinter"]["contracts"] if candidate["type"] == "layers"
+    ]
     return [re.split(r" [:|] ", layer) for layer in contract["layers"]]
 
 

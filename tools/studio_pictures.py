@@ -143,9 +143,9 @@ def taken(browser: Browser, base: str, view: View, size: str, scheme: Scheme) ->
     if page.locator("[data-vega]").count():
         page.wait_for_selector("html[data-charts=drawn]", state="attached")
     shot = page.screenshot()
-    made = reduced(pixels(page, shot))
+    image = reduced(pixels(page, shot))
     page.close()
-    return made
+    return image
 
 
 def pixels(page: Page, png: bytes) -> NDArray[np.uint8]:
@@ -177,12 +177,12 @@ def reduced(picture: NDArray[np.uint8]) -> bytes:
     colours, places, counts = np.unique(packed, return_inverse=True, return_counts=True)
     as_rgb = np.stack([colours >> 16, colours >> 8 & 255, colours & 255], axis=1).astype(np.int32)
     palette = as_rgb[np.argsort(counts)[::-1][:COLOURS]]
-    nearest = np.array([np.argmin(((palette - each) ** 2).sum(axis=1)) for each in as_rgb], np.uint8)
+    nearest = np.array([np.argmin(((palette - colour) ** 2).sum(axis=1)) for colour in as_rgb], np.uint8)
     rows = nearest[places].reshape(height, width)
     lines = np.hstack([np.zeros((height, 1), np.uint8), rows]).tobytes()
     head = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
     chunks = ((b"IHDR", head), (b"PLTE", palette.astype(np.uint8).tobytes()), (b"IDAT", zlib.compress(lines, 9)))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*each) for each in (*chunks, (b"IEND", b"")))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*content) for content in (*chunks, (b"IEND", b"")))
 
 
 def chunk(kind: bytes, content: bytes) -> bytes:

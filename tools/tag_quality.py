@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import UNDRAWN, TagWeights
+from headcount.bounds import NO_SECRET, TagWeights
 from headcount.events.tag_assignments import Tagging
 from headcount.events.tag_log import TagLog
 from headcount.lab.compare.tags import (
@@ -29,7 +29,7 @@ from headcount.lab.compare.tags import (
     recall_and_precision,
 )
 from headcount.methods.tags.model import TagModel
-from headcount.noise import SeededNoise, add
+from headcount.noise import SeededNoise, add_noise
 
 DELTA = "1e-6"
 EPSILONS = ("0.5", "1", "2", "4", "8", "16")
@@ -60,12 +60,12 @@ def main() -> None:
     names = [[str(place) for place in range(size)] for size in (tagging.resources, tagging.tags)]
     log = TagLog.listing([], resources=names[0], vocabulary=names[1])
     for epsilon in EPSILONS:
-        found: dict[str, list[float]] = {"model and own tags": [], "model alone": [], "popular tags": []}
+        recalls: dict[str, list[float]] = {"model and own tags": [], "model alone": [], "popular tags": []}
         for seed in range(given.runs):
             hidden, noise = leave_one_out(tagging, seed), SeededNoise(seed)
             release = TagModel().release(log, Grant(epsilon, delta), noise, Assignments(hidden.left))
-            weights = add(
-                Assignments(hidden.left).measure(log, TagWeights("l1" if given.pure else "l2"), UNDRAWN),
+            weights = add_noise(
+                Assignments(hidden.left).measure(log, TagWeights("l1" if given.pure else "l2"), NO_SECRET),
                 Grant(epsilon, delta),
                 noise,
             )
@@ -74,10 +74,10 @@ def main() -> None:
                 "model alone": by_model(hidden, release, own=False),
                 "popular tags": by_popularity(hidden, weights.counts),
             }
-            for name, each in best.items():
-                found[name].append(float(recall_and_precision(hidden, each)[0][-1]))
-        told = "   ".join(f"{name} {np.mean(each):.3f}" for name, each in found.items())
-        print(f"ε = {epsilon:<4} {told}", flush=True)
+            for name, ranked_tags in best.items():
+                recalls[name].append(float(recall_and_precision(hidden, ranked_tags)[0][-1]))
+        recall_texts = "   ".join(f"{name} {np.mean(values):.3f}" for name, values in recalls.items())
+        print(f"ε = {epsilon:<4} {recall_texts}", flush=True)
     hidden = leave_one_out(tagging, 0)
     print(f"FolkRank, not private: {recall_and_precision(hidden, by_folkrank(hidden))[0][-1]:.3f}")
     print(f"{time.perf_counter() - begin:.0f} s")

@@ -26,8 +26,8 @@ import pyarrow.parquet as pq
 
 import headcount as hc
 
-PEOPLE, ITEMS, EACH = 2_000, 500, 50
-PERSONS = {"ordinary": EACH, "heavy": 5_000, "extreme": 100_000}
+USERS, ITEMS, RECORDS_PER_USER = 2_000, 500, 50
+TARGET_RECORDS = {"ordinary": RECORDS_PER_USER, "heavy": 5_000, "extreme": 100_000}
 SETTINGS: dict[str, dict[str, Any]] = {
     "sra": {"method": "sra", "limit": 10},
     "hpa": {"method": "hpa", "limit": 10},
@@ -39,7 +39,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def crowd(records: int) -> pa.Table:
     """A made-up log, in which the first person has so many records; 0 if they are not there."""
     draw = np.random.default_rng(1)
-    users = np.repeat(np.arange(1, PEOPLE), EACH)
+    users = np.repeat(np.arange(1, USERS), RECORDS_PER_USER)
     items = draw.zipf(1.3, users.size) % ITEMS
     own = draw.integers(0, ITEMS, records)
     return pa.table({"user": np.append(np.zeros(records, np.int64), users), "item": np.append(own, items)})
@@ -80,29 +80,30 @@ def measured(
 
 def logs_of(folder: Path, records: int, *, reading: bool) -> dict[bool, Any]:
     """The log with the person and without: in memory, or as Parquet files that are read by every release."""
-    made: dict[bool, Any] = {True: crowd(records), False: crowd(0)}
+    paths: dict[bool, Any] = {True: crowd(records), False: crowd(0)}
     if reading:
-        for present, table in made.items():
-            made[present] = folder / f"{records}-{present}.parquet"
-            pq.write_table(table, made[present])
+        for present, table in paths.items():
+            paths[present] = folder / f"{records}-{present}.parquet"
+            pq.write_table(table, paths[present])
     listed = list(range(ITEMS))
-    return {each: hc.read_events(log, user="user", item="item", items=listed) for each, log in made.items()}
+    return {present: hc.read_events(log, user="user", item="item", items=listed) for present, log in paths.items()}
 
 
 def rows(runs: int, *, reading: bool) -> Iterator[str]:
     dice = random.Random(1)
     with tempfile.TemporaryDirectory() as folder:
-        for who, records in PERSONS.items():
+        for who, records in TARGET_RECORDS.items():
             logs = logs_of(Path(folder), records, reading=reading)
             for name, setting in SETTINGS.items():
                 times = measured(logs, setting, runs, dice)
                 clock, busy = (
-                    [[each[kind] for each in times[present]] for present in (True, False)] for kind in (0, 1)
+                    [[measured[kind] for measured in times[present]] for present in (True, False)]
+                    for kind in (0, 1)
                 )
                 cells = [
-                    f"{statistics.mean(each) * 1e3:.1f} ± {statistics.stdev(each) * 1e3:.1f}" for each in clock
+                    f"{statistics.mean(times) * 1e3:.1f} ± {statistics.stdev(times) * 1e3:.1f}" for times in clock
                 ]
-                areas = [f"{auc(*each):.2f}" for each in (clock, busy)]
+                areas = [f"{auc(*times):.2f}" for times in (clock, busy)]
                 yield f"| {who}, {records:,} | `{name}` | {' | '.join(cells + areas)} |"
 
 

@@ -25,15 +25,15 @@ def main() -> int:
     for name, wanted in listed().items():
         with tempfile.TemporaryDirectory() as folder:
             packed = pack(f"{name}@{wanted['version']}", Path(folder))
-            found = integrity(packed.read_bytes())
-            if found != wanted["integrity"]:
-                print(f"{name}: the package is {found}, not {wanted['integrity']}", file=sys.stderr)
+            digest = integrity(packed.read_bytes())
+            if digest != wanted["integrity"]:
+                print(f"{name}: the package is {digest}, not {wanted['integrity']}", file=sys.stderr)
                 return 1
             with tarfile.open(packed) as held:
-                for each in wanted["files"]:
-                    content = made(member(held, each["inside"]))
-                    (VENDOR / each["file"]).write_bytes(content)
-                    print(f"{each['file']}: {name} {wanted['version']}, sha256 {sha256(content)}")
+                for file in wanted["files"]:
+                    content = vendored(member(held, file["inside"]))
+                    (VENDOR / file["file"]).write_bytes(content)
+                    print(f"{file['file']}: {name} {wanted['version']}, sha256 {sha256(content)}")
     return 0
 
 
@@ -65,10 +65,10 @@ def member(held: tarfile.TarFile, inside: str) -> bytes:
     return opened.read()
 
 
-def made(content: bytes) -> bytes:
+def vendored(content: bytes) -> bytes:
     """Return a file as pages load it: a module on top of Vega as a plain script, and no names of maps.
 
-    >>> made(b"import { a, b } from 'vega-util';\\nexport { f as g };\\n//# sourceMappingURL=x.map\\n")
+    >>> vendored(b"import { a, b } from 'vega-util';\\nexport { f as g };\\n//# sourceMappingURL=x.map\\n")
     b'(function () {\\nconst { a, b } = window.vega;\\nwindow.vega.g = f;\\n})();\\n'
     """
     text = re.sub(r"//# sourceMappingURL=\S+\n?", "", content.decode())

@@ -34,36 +34,36 @@ Kept = Mapping[str, Any]
 
 def kept_of(result: Mapping[str, Any], commit: str) -> dict[str, Kept]:
     """Return what is kept of a result, paper by paper."""
-    asked = result["paper"]
-    documents = result.get("papers", {asked: result})
+    paper = result["paper"]
+    documents = result.get("papers", {paper: result})
     return {
         name: {
             "commit": commit,
-            "command": command_of(asked, document),
+            "command": command_of(paper, document),
             "runs": document["runs"],
             "seed": document["seed"],
             "seconds": round(document["seconds"]),
             "claims": {
-                each["id"]: {"verdict": each["verdict"], "measured": each["measured"]}
-                for each in document["claims"]
+                claim["id"]: {"verdict": claim["verdict"], "measured": claim["measured"]}
+                for claim in document["claims"]
             },
         }
         for name, document in documents.items()
     }
 
 
-def command_of(asked: str, document: Mapping[str, Any]) -> str:
+def command_of(request: str, document: Mapping[str, Any]) -> str:
     """Return the command that a result came from."""
     paper = PAPERS[document["paper"]]
     usual = paper.quick_runs if document["quick"] else paper.runs
     flags = [" --quick"] * document["quick"] + [f" --runs {document['runs']}"] * (document["runs"] != usual)
-    return f"headcount reproduce {asked} --data DIR{''.join(flags)} --json"
+    return f"headcount reproduce {request} --data DIR{''.join(flags)} --json"
 
 
 def lines_of(claims: Claims, kept: Kept) -> Iterator[str]:
     """Yield what docs/reproduce.md says of a paper: how it was run, how many claims hold, and which."""
     verdicts = kept["claims"]
-    odd = {each.id for each in claims.claim} ^ set(verdicts)
+    odd = {claim.id for claim in claims.claim} ^ set(verdicts)
     if odd:
         raise SystemExit(
             f"{claims.paper.name}: {', '.join(sorted(odd))}: not both a claim and a verdict; run it again, and "
@@ -71,11 +71,11 @@ def lines_of(claims: Claims, kept: Kept) -> Iterator[str]:
         )
     commit = "" if kept["commit"] is None else f" at commit `{kept['commit']}`"
     seconds = "" if kept["seconds"] is None else f", in {kept['seconds']:,} s"
-    said = (
+    sentence = (
         f"Obtained with `{kept['command']}`{commit}: {kept['runs']} runs of each setting, seed {kept['seed']}"
-        f"{seconds}. {counted(each['verdict'] for each in verdicts.values())}"
+        f"{seconds}. {counted(verdict['verdict'] for verdict in verdicts.values())}"
     )
-    yield from textwrap.wrap(said, WIDTH, break_long_words=False, break_on_hyphens=False)
+    yield from textwrap.wrap(sentence, WIDTH, break_long_words=False, break_on_hyphens=False)
     yield from ("", "| Where | The paper says | Verdict |", "|---|---|---|")
     for claim in claims.claim:
         yield f"| {claim.figure} | {claim.says} | {verdicts[claim.id]['verdict']} |"
@@ -87,21 +87,21 @@ def counted(verdicts: Iterator[str]) -> str:
     >>> counted(iter(["reproduced", "undecided", "undecided"]))
     'Of 3 claims, 1 is reproduced and 2 are undecided.'
     """
-    found = Counter(verdicts)
-    parts = [f"{found[word]} {'is' if found[word] == 1 else 'are'} {word}" for word in WORDS if found[word]]
+    counts = Counter(verdicts)
+    parts = [f"{counts[word]} {'is' if counts[word] == 1 else 'are'} {word}" for word in WORDS if counts[word]]
     return (
-        f"Of {found.total()} claims, {' and '.join([', '.join(parts[:-1]), parts[-1]] if parts[1:] else parts)}."
+        f"Of {counts.total()} claims, {' and '.join([', '.join(parts[:-1]), parts[-1]] if parts[1:] else parts)}."
     )
 
 
 def written(page: str, kept: Mapping[str, Kept]) -> str:
     """Return a page with its verdicts as they should be."""
 
-    def block(found: re.Match[str]) -> str:
-        name = found[1]
+    def block(match: re.Match[str]) -> str:
+        name = match[1]
         return f"{name} -->\n" + "".join(f"{line}\n" for line in lines_of(PAPERS[name].claims, kept[name]))
 
-    missing = set(PAPERS) - {found[1] for found in _BLOCK.finditer(page)}
+    missing = set(PAPERS) - {match[1] for match in _BLOCK.finditer(page)}
     if missing:
         raise SystemExit(f"the page has no place for the verdicts of {', '.join(sorted(missing))}")
     return _BLOCK.sub(block, page)

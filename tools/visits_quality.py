@@ -69,16 +69,16 @@ class Events:
         self.people = people.size
         self.about = np.empty(people.size, dtype=object)
         if about:
-            self.about[users] = [str(each) for each in table[about].to_pylist()]
+            self.about[users] = [str(value) for value in table[about].to_pylist()]
 
     def log(self, which: NDArray[np.bool_], *, context: bool) -> EventLog:
         """Describe the events of some people as a log."""
         users, items = self.users[which], self.items[which]
         table = pa.table({"user": users, "item": items, "about": self.about[users].tolist() if context else users})
-        told: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if context:
-            told = {"context": "about", "contexts": ",".join(sorted(set(self.about.tolist())))}
-        return read_events(table, user="user", item="item", items=list(range(self.catalogue.size)), **told)
+            options = {"context": "about", "contexts": ",".join(sorted(set(self.about.tolist())))}
+        return read_events(table, user="user", item="item", items=list(range(self.catalogue.size)), **options)
 
 
 class Split:
@@ -94,20 +94,20 @@ class Split:
         cuts = np.flatnonzero(np.diff(users)) + 1
         self.people = users[np.concatenate([[0], cuts])]
         drawn = np.split(items[order], cuts)
-        many = [int(np.ceil(PART * each.size)) for each in drawn]
-        self.known = [each[:known] for each, known in zip(drawn, many, strict=True)]
-        self.truth = [each[known:] for each, known in zip(drawn, many, strict=True)]
+        many = [int(np.ceil(PART * items.size)) for items in drawn]
+        self.profiles = [items[:count] for items, count in zip(drawn, many, strict=True)]
+        self.truth = [items[count:] for items, count in zip(drawn, many, strict=True)]
 
     def recall(self, scores: Callable[[int, Codes], Numbers]) -> float:
         """Return the mean recall of the best items that are not known; a person is given by their number too."""
-        found = []
-        for person, known, truth in zip(self.people.tolist(), self.known, self.truth, strict=True):
+        recalls = []
+        for person, profile, truth in zip(self.people.tolist(), self.profiles, self.truth, strict=True):
             if truth.size:
-                expected = scores(person, known).copy()
-                expected[known] = -np.inf
+                expected = scores(person, profile).copy()
+                expected[profile] = -np.inf
                 best = np.argpartition(-expected, K)[:K]
-                found.append(np.isin(best, truth).sum() / min(K, truth.size))
-        return float(np.mean(found))
+                recalls.append(np.isin(best, truth).sum() / min(K, truth.size))
+        return float(np.mean(recalls))
 
 
 def fitted(log: EventLog, epsilon: str, seed: int) -> NeighbourModel:
@@ -119,18 +119,20 @@ def linear(events: Events, split: Split) -> Callable[[int, Codes], Numbers]:
     from scipy import sparse
 
     users, items = events.users[split.fitted], events.items[split.fitted]
-    has = sparse.csr_matrix((np.ones(users.size), (users, items)), shape=(events.people, events.catalogue.size))
-    inverse = np.linalg.inv((has.T @ has).toarray() + RIDGE * np.eye(events.catalogue.size))
+    incidence = sparse.csr_matrix(
+        (np.ones(users.size), (users, items)), shape=(events.people, events.catalogue.size)
+    )
+    inverse = np.linalg.inv((incidence.T @ incidence).toarray() + RIDGE * np.eye(events.catalogue.size))
     weights = -inverse / np.diag(inverse)
     np.fill_diagonal(weights, 0.0)
-    return lambda _, known: np.asarray(weights[known].sum(axis=0))
+    return lambda _, profile: np.asarray(weights[profile].sum(axis=0))
 
 
 def _scoring(
     model: NeighbourModel, events: Events, lifts: Mapping[str, Numbers]
 ) -> Callable[[int, Codes], Numbers]:
     """Return what a model expects of a person, in the context that is told of them if its lifts are given."""
-    return lambda person, known: model.habits.scores(known, lifts.get(events.about[person]))
+    return lambda person, profile: model.habits.scores(profile, lifts.get(events.about[person]))
 
 
 def recall(name: str, epsilons: list[str], runs: int, *, exact: bool) -> None:
@@ -141,17 +143,19 @@ def recall(name: str, epsilons: list[str], runs: int, *, exact: bool) -> None:
     for split in splits:
         people = np.bincount(events.items[split.fitted], minlength=events.catalogue.size).astype(np.float64)
         popular.append(split.recall(lambda *_, people=people: people))
-    _tell("popular, exact", popular)
+    _print_recall("popular, exact", popular)
     if exact:
-        _tell("linear, exact", [split.recall(linear(events, split)) for split in splits])
+        _print_recall("linear, exact", [split.recall(linear(events, split)) for split in splits])
     for epsilon in epsilons:
-        found, chosen = [], []
+        recalls, chosen = [], []
         for seed, split in enumerate(splits):
             model = fitted(events.log(split.fitted, context=False), epsilon, seed)
-            found.append(split.recall(_scoring(model, events, {})))
+            recalls.append(split.recall(_scoring(model, events, {})))
             chosen.append(model.release.chosen["model"])
-        told = ", ".join(f"{np.mean([each[key] for each in chosen]):.0f} {key}" for key in ("items", "factors"))
-        _tell(f"ε = {epsilon}, δ = {DELTA}", found, f"   {told}")
+        chosen_means = ", ".join(
+            f"{np.mean([choice[key] for choice in chosen]):.0f} {key}" for key in ("items", "factors")
+        )
+        _print_recall(f"ε = {epsilon}, δ = {DELTA}", recalls, f"   {chosen_means}")
 
 
 def ages(epsilons: list[str], runs: int) -> None:
@@ -163,10 +167,10 @@ def ages(epsilons: list[str], runs: int) -> None:
             split = Split(events, seed)
             model = fitted(events.log(split.fitted, context=True), epsilon, seed)
             rows["without"].append(split.recall(_scoring(model, events, {})))
-            lifts = {each: model.lifts(each) for each in model.release.contexts or ()}
+            lifts = {context: model.lifts(context) for context in model.release.contexts or ()}
             rows["with the context"].append(split.recall(_scoring(model, events, lifts)))
-        for how, found in rows.items():
-            _tell(f"ε = {epsilon}, {how}", found)
+        for how, recalls in rows.items():
+            _print_recall(f"ε = {epsilon}, {how}", recalls)
 
 
 def hours(epsilons: list[str], runs: int) -> None:
@@ -183,33 +187,33 @@ def hours(epsilons: list[str], runs: int) -> None:
             drawn = rng.permutation(people.size)[: int(PART * people.size)]
             which = np.isin(users, drawn)
             events = pa.table({"user": users[which], "item": items[which], "quarter": quarters[which]})
-            told: dict[str, Any] = {
+            options: dict[str, Any] = {
                 "items": list(range(catalogue.size)),
                 "context": "quarter",
                 "contexts": "0,1,2,3",
             }
-            model = fitted(read_events(events, user="user", item="item", **told), epsilon, seed)
-            found: dict[str, list[float]] = {how: [] for how in rows}
+            model = fitted(read_events(events, user="user", item="item", **options), epsilon, seed)
+            recalls: dict[str, list[float]] = {how: [] for how in rows}
             for person in np.setdiff1d(np.arange(people.size), drawn):
                 own, when = items[users == person], quarters[users == person]
                 mixed = rng.permutation(np.unique(own))
-                known, rest = np.split(mixed, [int(np.ceil(PART * mixed.size))])
+                profile, rest = np.split(mixed, [int(np.ceil(PART * mixed.size))])
                 for quarter in model.release.contexts or ():
                     truth = np.intersect1d(rest, own[when == quarter])
                     if truth.size:
                         for how, lifts in (("without", None), ("with the context", model.lifts(quarter))):
-                            expected = model.habits.scores(known, lifts)
-                            expected[known] = -np.inf
+                            expected = model.habits.scores(profile, lifts)
+                            expected[profile] = -np.inf
                             best = np.argpartition(-expected, K)[:K]
-                            found[how].append(np.isin(best, truth).sum() / min(K, truth.size))
-            for how, each in found.items():
-                rows[how].append(float(np.mean(each)))
+                            recalls[how].append(np.isin(best, truth).sum() / min(K, truth.size))
+            for how, values in recalls.items():
+                rows[how].append(float(np.mean(values)))
         for how, means in rows.items():
-            _tell(f"ε = {epsilon}, {how}", means)
+            _print_recall(f"ε = {epsilon}, {how}", means)
 
 
-def _tell(what: str, found: list[float], more: str = "") -> None:
-    print(f"{what:<26}{np.mean(found):.4f} ± {np.std(found):.4f}{more}", flush=True)
+def _print_recall(what: str, recalls: list[float], more: str = "") -> None:
+    print(f"{what:<26}{np.mean(recalls):.4f} ± {np.std(recalls):.4f}{more}", flush=True)
 
 
 def main() -> None:

@@ -54,13 +54,13 @@ def main() -> None:
     cuts = {name: list(range(size - 1)) for name, size in zip(names, shape, strict=True)}
     algorithm = dp.mbi.AIM(queries=3, max_size=given.max_size, rounds=given.rounds, estimator=estimator)
     table = context.query(rho=given.rho).contingency_table(cuts=cuts, algorithm=algorithm).release()
-    found = {
+    marginals = {
         " ".join(map(str, places)): np.asarray(table.project([names[place] for place in places]))
         for size in (2, 3)
         for places in combinations(range(len(shape)), size)
     }
     seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
-    np.savez(given.out, **found)  # type: ignore[arg-type]
+    np.savez(given.out, **marginals)  # type: ignore[arg-type]
     print(json.dumps({"seconds": seconds, "cpu": cpu, "measured": len(table.marginals.flatten())}))
 
 

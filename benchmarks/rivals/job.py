@@ -56,13 +56,13 @@ def main(release: Release, cells: Cells) -> None:
         tables = release(given.log, given.keys, given.epsilon)
         seconds.append(time.perf_counter() - started)
         to = given.counts and [counts_path(given.counts, len(seconds) - 1, name) for name in TABLES]
-        told = totals(cells(tables), to)
-    print(json.dumps({"seconds": seconds, "tables": told}))
+        sums = totals(cells(tables), to)
+    print(json.dumps({"seconds": seconds, "tables": sums}))
 
 
 def totals(tables: Sequence[Iterable[tuple[int, float]]], to: list[Path] | None = None) -> list[tuple[int, float]]:
     """Rows and sum of each table; their counts are written if files are named."""
-    told = []
+    sums = []
     for place, (cells, size) in enumerate(zip(tables, TABLES.values(), strict=True)):
         counts, rows = array("d", bytes(8 * size)), 0
         for cell, count in cells:
@@ -70,5 +70,5 @@ def totals(tables: Sequence[Iterable[tuple[int, float]]], to: list[Path] | None 
             rows += 1
         if to is not None:
             to[place].write_bytes(counts.tobytes())
-        told.append((rows, sum(counts)))
-    return told
+        sums.append((rows, sum(counts)))
+    return sums

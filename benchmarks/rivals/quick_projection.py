@@ -26,15 +26,17 @@ def _project(model: Any, columns: str | Sequence[str]) -> Any:
     if model.marginals.supports(wanted):
         return model.marginals.project(wanted)
     sizes = {name: model.domain[name] for name in model.domain.attributes}
-    left = [(tuple(names), np.asarray(each.values, float)) for names, each in model.potentials.arrays.items()]
+    left = [
+        (tuple(names), np.asarray(potential.values, float)) for names, potential in model.potentials.arrays.items()
+    ]
     others = {name for names, _ in left for name in names} - set(wanted)
     while others:
         column = min(others, key=_cells_with(left, sizes))
         others.remove(column)
-        joined = [each for each in left if column in each[0]]
+        joined = [potential for potential in left if column in potential[0]]
         kept = tuple(sorted({name for names, _ in joined for name in names} - {column}))
         summed = np.logaddexp.reduce(_added(joined, (*kept, column), sizes), axis=-1)
-        left = [each for each in left if column not in each[0]] + [(kept, summed)]
+        left = [potential for potential in left if column not in potential[0]] + [(kept, summed)]
     values = _added(left, wanted, sizes)
     shares = np.exp(values - values.max())
     return Factor(model.domain.project(wanted), jax.numpy.asarray(shares / shares.sum() * float(model.total)))

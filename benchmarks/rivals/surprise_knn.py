@@ -24,15 +24,15 @@ def main() -> None:
     rows = zip(*(split[name].tolist() for name in ("users", "items", "values")), strict=True)
     data = Dataset(Reader(rating_scale=(1, 5)))
     train = data.construct_trainset([(*row, None) for row in rows])
-    found = {}
+    errors = {}
     for by, kind in (("item", KNNBasic), ("user", KNNWithMeans)):
         for metric, name in NAMES.items():
             model = kind(k=given.k, sim_options={"name": name, "user_based": by == "user"}, verbose=False)
             model.fit(train)
-            asked = zip(split["asked_users"].tolist(), split["asked_items"].tolist(), strict=True)
-            told = np.array([model.predict(*pair).est for pair in asked])
-            found[f"{by}-{metric}"] = float(np.abs(told - split["truth"]).mean())
-    print(json.dumps(found))
+            pairs = zip(split["asked_users"].tolist(), split["asked_items"].tolist(), strict=True)
+            predictions = np.array([model.predict(*pair).est for pair in pairs])
+            errors[f"{by}-{metric}"] = float(np.abs(predictions - split["truth"]).mean())
+    print(json.dumps(errors))
 
 
 if __name__ == "__main__":

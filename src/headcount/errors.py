@@ -106,12 +106,14 @@ class UnknownNameError(CallerError):
 
     @classmethod
     def among(
-        cls, kind: str, name: object, known: Iterable[object], *, where: str | None = None
+        cls, kind: str, name: object, existing: Iterable[object], *, where: str | None = None
     ) -> UnknownNameError:
-        """Build the error for ``name``, suggesting the nearest of ``known``."""
-        names = [str(each) for each in known]
-        shown = ", ".join(repr(each) for each in names[:12]) + (", …" if len(names) > 12 else "")
-        spelt = {each.strip().casefold(): each for each in reversed(names)}  # 'male' is nearer to 'Male'
+        """Build the error for ``name``, suggesting the nearest of ``existing``."""
+        names = [str(existing_name) for existing_name in existing]
+        shown = ", ".join(repr(existing_name) for existing_name in names[:12]) + (", …" if len(names) > 12 else "")
+        spelt = {
+            existing_name.strip().casefold(): existing_name for existing_name in reversed(names)
+        }  # 'male' is nearer to 'Male'
         nearest = difflib.get_close_matches(str(name).strip().casefold(), spelt, n=1, cutoff=0.5)
         hint = f"did you mean {spelt[nearest[0]]!r}? " if nearest else "check the name "
         place = f"is not in {where}" if where else "is not known"

@@ -13,7 +13,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 SOURCE = str(Path(__file__).parents[2] / "src")
-MANY_LOOKS = 100  # where they are made, 342
+MANY_COLLECTIONS = 100  # where they are made, 342
 KERNELS = """
 import numpy as np
 from headcount._internal.compiled import compiled, inlined
@@ -60,23 +60,23 @@ class Runs(NamedTuple):
     loading: dict[str, Any]
 
 
-def told_by_a_process(folder: Path, *, parts: bool) -> dict[str, Any]:
+def run_in_process(folder: Path, *, parts: bool) -> dict[str, Any]:
     path, cache = f"{SOURCE}{os.pathsep}{folder}", str(folder / "cache")
     environment = {**os.environ, "PYTHONPATH": path, "HEADCOUNT_CACHE": cache, "NUMBA_CACHE_DIR": cache}
     command = [sys.executable, "-c", RUN.format(parts=parts)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    output: dict[str, Any] = json.loads(done.stdout)
+    return output
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     folder = tmp_path_factory.mktemp("kernels")
     (folder / "some_kernels.py").write_text(KERNELS, encoding="utf-8")
-    compiling = told_by_a_process(folder, parts=False)
+    compiling = run_in_process(folder, parts=False)
     stored = sorted(path.name.split("-")[0] for path in folder.rglob("*.nbi"))
-    return Runs(compiling, stored, told_by_a_process(folder, parts=True))
+    return Runs(compiling, stored, run_in_process(folder, parts=True))
 
 
 def test_a_stored_kernel_gives_the_same_without_the_compiler(runs: Runs) -> None:
@@ -93,6 +93,6 @@ def test_parts_can_be_called_from_python_as_well(runs: Runs) -> None:
     assert runs.loading["parts"] == [15, 5]
 
 
-def test_nobody_looks_for_garbage_while_a_kernel_is_compiled(runs: Runs) -> None:
+def test_garbage_collection_is_off_while_a_kernel_is_compiled(runs: Runs) -> None:
     assert runs.compiling["collecting"]
-    assert runs.compiling["looks"] < MANY_LOOKS
+    assert runs.compiling["looks"] < MANY_COLLECTIONS

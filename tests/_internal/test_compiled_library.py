@@ -56,14 +56,14 @@ class Pair(NamedTuple):
     many: int
 
 
-def told_by_a_process(**environment: str) -> dict[str, Any]:
+def run_in_process(**environment: str) -> dict[str, Any]:
     everything = {**os.environ, **environment, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(
         [sys.executable, "-c", RELEASE], env=everything, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    output: dict[str, Any] = json.loads(done.stdout)
+    return output
 
 
 @needs_library
@@ -73,7 +73,7 @@ def test_there_is_a_library_of_this_very_source() -> None:
 
 @needs_library
 def test_releases_need_no_compiler_and_come_out_the_same() -> None:
-    with_library, without = told_by_a_process(), told_by_a_process(**{compiled_library.WITHOUT: "1"})
+    with_library, without = run_in_process(), run_in_process(**{compiled_library.WITHOUT: "1"})
     assert not with_library["numba"]
     assert without["numba"]
     assert with_library["found"] == without["found"]
@@ -175,16 +175,16 @@ def test_a_library_for_another_processor_is_left_alone(monkeypatch: pytest.Monke
 
 
 @needs_library
-def test_what_does_not_fit_the_memory_is_told() -> None:
+def test_a_failed_allocation_is_reported() -> None:
     room = LIBRARY.NRT_MemInfo_alloc_aligned
     room.restype, room.argtypes = ctypes.c_void_p, [ctypes.c_size_t, ctypes.c_uint]
     assert room(2**64 - 8, 32) is None
     for size in (1, 100, 4096):
-        made = room(size, 32)
-        references, _, _, data, told = (ctypes.c_size_t * 5).from_address(made)
-        assert (references, data % 32, told) == (1, 0, size)
-        assert made < data <= made + 48 + 32
-        LIBRARY.NRT_MemInfo_call_dtor(ctypes.c_void_p(made))
+        address = room(size, 32)
+        references, _, _, data, allocated = (ctypes.c_size_t * 5).from_address(address)
+        assert (references, data % 32, allocated) == (1, 0, size)
+        assert address < data <= address + 48 + 32
+        LIBRARY.NRT_MemInfo_call_dtor(ctypes.c_void_p(address))
 
 
 def test_a_kernel_that_fails_is_out_of_memory() -> None:
@@ -230,8 +230,8 @@ def test_what_a_kernel_returns(returns: list[str] | None, words: list[int], expe
     ],
 )
 def test_types_and_what_is_passed_for_them(value: Any, types: str, passed: int) -> None:
-    found, values = compiled_library.taken_apart((value,))
-    assert found == types
+    types_of_value, values = compiled_library.flatten_arguments((value,))
+    assert types_of_value == types
     assert len(values) == passed
     if types != "other":
         assert len(compiled_library.Entry(ctypes.CFUNCTYPE(None)(), types, None)._entry.argtypes) == passed + 3
@@ -240,7 +240,7 @@ def test_types_and_what_is_passed_for_them(value: Any, types: str, passed: int) 
 def test_an_array_that_may_only_be_read_is_passed_like_any_other() -> None:
     array = np.arange(3)
     array.setflags(write=False)
-    assert compiled_library.taken_apart((array,))[0] == "int64[:]"
+    assert compiled_library.flatten_arguments((array,))[0] == "int64[:]"
 
 
 def test_a_kernel_goes_to_another_process_by_its_name() -> None:
@@ -259,7 +259,7 @@ def test_without_a_library_numba_compiles() -> None:
 
 @pytest.mark.slow
 @needs_library
-def test_the_list_has_what_people_mostly_call() -> None:
+def test_the_list_has_the_frequently_called_kernels() -> None:
     subprocess.run([sys.executable, ROOT / "tools" / "kernel_list.py", "--check"], check=True, capture_output=True)
 
 

@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 from packaging.requirements import Requirement
 
-from headcount._internal.extras import needed, remedy
+from headcount._internal.extras import remedy, require_package
 from headcount.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +26,7 @@ SPARK = "engines/spark/"  # which nothing imports before Spark was found
 
 
 def packages(requirements: list[str]) -> set[str]:
-    return {each.split(">")[0].split("=")[0].split("[")[0] for each in requirements}
+    return {requirement.split(">")[0].split("=")[0].split("[")[0] for requirement in requirements}
 
 
 def tool(name: str) -> ModuleType:
@@ -42,28 +42,32 @@ def needing(tree: ast.AST) -> Iterator[tuple[ast.With, list[str]]]:
     """Yield the blocks in which something may be missing: what is needed, its package, and the extra."""
     for node in ast.walk(tree):
         call = node.items[0].context_expr if isinstance(node, ast.With) else None
-        if isinstance(node, ast.With) and isinstance(call, ast.Call) and getattr(call.func, "id", "") == "needed":
-            yield node, [str(each.value) for each in call.args[1:] if isinstance(each, ast.Constant)]
+        if (
+            isinstance(node, ast.With)
+            and isinstance(call, ast.Call)
+            and getattr(call.func, "id", "") == "require_package"
+        ):
+            yield node, [str(argument.value) for argument in call.args[1:] if isinstance(argument, ast.Constant)]
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from ((node, each.name.split(".")[0]) for each in node.names)
+            yield from ((node, alias.name.split(".")[0]) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield node, node.module.split(".")[0]
 
 
-def test_what_need_not_be_there_is_imported_where_its_lack_is_told() -> None:
+def test_optional_packages_are_imported_where_their_absence_is_reported() -> None:
     sources = ROOT / "src" / "headcount"
     for file in sources.rglob("*.py"):
         text = file.read_text(encoding="utf-8")
         if SPARK in file.as_posix() or not any(name in text for name in (*OPTIONAL, "needed(")):
             continue
         tree = ast.parse(text)
-        told = {id(each) for block, _ in needing(tree) for each in ast.walk(block)}
+        guarded = {id(node_in_block) for block, _ in needing(tree) for node_in_block in ast.walk(block)}
         for node, name in imported(tree):
-            assert name not in OPTIONAL or id(node) in told, f"{file.name} imports {name}"
+            assert name not in OPTIONAL or id(node) in guarded, f"{file.name} imports {name}"
         for _, (package, extra) in needing(tree):
             assert package in packages(EXTRAS[extra]), f"{file.name}: extra {extra} does not bring {package}"
 
@@ -101,14 +105,14 @@ def test_a_missing_package_is_named_with_what_works_from_a_clone(monkeypatch: py
     monkeypatch.setitem(sys.modules, "scipy", None)
     with (
         pytest.raises(UsageError, match=r"needs the package scipy; run pip install '\.\[lab\]' in your clone"),
-        needed("this", "scipy", "lab"),
+        require_package("this", "scipy", "lab"),
     ):
         import scipy  # noqa: F401
     for extra in EXTRAS:
         assert f"pip install '.[{extra}]'" in remedy("it", extra)
 
 
-def test_nobody_is_sent_to_an_index_that_does_not_have_it() -> None:
+def test_no_install_advice_names_a_missing_index() -> None:
     files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
     assert [file.name for file in files if "headcount[" in file.read_text(encoding="utf-8")] == []
 
@@ -117,7 +121,11 @@ def test_the_table_of_sizes_is_what_the_tool_prints() -> None:
     """Within a fifth, for wheels differ between systems."""
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     for line in tool("installed_sizes").table()[2:]:
-        label, size = (each.strip() for each in line.split("|")[1:3])
-        said = [each.split("|")[2].strip() for each in page.splitlines() if each.startswith(f"| {label} |")]
-        assert len(said) == 1, label
-        assert 0.8 < int(said[0]) / int(size) < 1.25, label
+        label, size = (cell.strip() for cell in line.split("|")[1:3])
+        stated_sizes = [
+            line_of_page.split("|")[2].strip()
+            for line_of_page in page.splitlines()
+            if line_of_page.startswith(f"| {label} |")
+        ]
+        assert len(stated_sizes) == 1, label
+        assert 0.8 < int(stated_sizes[0]) / int(size) < 1.25, label

@@ -29,7 +29,7 @@ STARS = [(f"u{n}", item, 4) for n in range(50) for item in ("tea", "rye")]
 RATED = hc.EventLog.of(STARS, items=["rye", "tea"], value_range=(1, 5))
 PEOPLE = hc.read_people(pa.table({"id": range(90), "age": [n % 90 for n in range(90)]}), user="id")
 BINS = {"age": {"edges": [0, 18, 65, 120]}}
-MADE: dict[str, Callable[[], hc.Release]] = {
+RELEASES: dict[str, Callable[[], hc.Release]] = {
     "counts": lambda: hc.release(LOG, epsilon=1, method="sra", limit=1),
     "adaptive": lambda: hc.release(LOG, epsilon=1),
     "edges": lambda: hc.release(LOG, epsilon=1, method="sra", limit=1, what="edges"),
@@ -44,8 +44,8 @@ MADE: dict[str, Callable[[], hc.Release]] = {
 
 
 @cache
-def _made(name: str) -> hc.Release:
-    return MADE[name]()
+def _release_of(name: str) -> hc.Release:
+    return RELEASES[name]()
 
 
 @pytest.fixture(autouse=True)
@@ -58,16 +58,16 @@ class Reader(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.met, self.open, self.read = list[str](), list[str](), ""
+        self.opened_tags, self.open, self.read = list[str](), list[str](), ""
         self.feed(text)
         assert not self.open
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.met.append(tag)
+        self.opened_tags.append(tag)
         self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: object) -> None:
-        self.met.append(tag)
+        self.opened_tags.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -77,22 +77,23 @@ class Reader(HTMLParser):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(each, marks=pytest.mark.slow) if each == "adaptive" else each for each in MADE]
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "adaptive" else name for name in RELEASES]
 )
-def test_a_release_shows_its_promise_and_its_first_rows(name: str) -> None:
-    release = _made(name)
+def test_a_release_shows_its_guarantee_and_first_rows(name: str) -> None:
+    release = _release_of(name)
     shown = Reader(release._repr_html_())
     assert release.guarantee.short() in shown.read
     assert ("NOT PRIVATE" in shown.read) is (name == "claimed")
-    assert "table" in shown.met
-    assert {*shown.met} <= {"div", "style", "p", "span", "table", "caption", "thead", "tbody", "tr", "th", "td",
+    assert "table" in shown.opened_tags
+    assert {*shown.opened_tags} <= {"div", "style", "p", "span", "table", "caption", "thead", "tbody", "tr", "th",
+    "td",
                             "bdi", "svg", "rect", "path"}  # fmt: skip
     for table in release.tables:
         assert table in shown.read
     if name == "counts":
         for row in release.top(2):
             assert row["item"] in shown.read
-        assert shown.met.count("svg") == 2
+        assert shown.opened_tags.count("svg") == 2
         assert HOSTILE in shown.read, "a label is text, and no element"
 
 
@@ -108,9 +109,9 @@ def test_bars_follow_counts_and_arrows_say_where_an_interval_goes_on() -> None:
             "high": [110.0, 900.0],
         }
     )
-    made = _made("counts")
-    shown = card(replace(made, tables={"items": items}, contexts=None))
-    wide = [float(each) for each in re.findall(r'<rect x="[\d.]+" y="2" width="([\d.]+)"', shown)]
+    release = _release_of("counts")
+    shown = card(replace(release, tables={"items": items}, contexts=None))
+    wide = [float(width) for width in re.findall(r'<rect x="[\d.]+" y="2" width="([\d.]+)"', shown)]
     assert wide[0] == pytest.approx(2 * wide[1], abs=0.2)
     first, second = re.findall(r'<path d="([^"]+)"', shown)
     assert "l3 3" not in first
@@ -118,21 +119,21 @@ def test_bars_follow_counts_and_arrows_say_where_an_interval_goes_on() -> None:
     assert "l3 3l-3 3" in second
 
 
-def test_answers_have_a_column_for_each_attribute_and_their_statement_once() -> None:
+def test_answers_have_a_column_per_attribute_and_state_the_guarantee_once() -> None:
     table = {"age": [n % 90 for n in range(90)], "sex": ["F", "M", "M"] * 30}
     bins = {**BINS, "sex": {"values": ["F", "M"]}}
-    asked = "SELECT COUNT(*) FROM people GROUP BY age; SELECT COUNT(*) FROM people GROUP BY sex, age"
-    release = hc.query(hc.read_people(pa.table(table)), asked, epsilon=5, bins=bins)
+    queries = "SELECT COUNT(*) FROM people GROUP BY age; SELECT COUNT(*) FROM people GROUP BY sex, age"
+    release = hc.query(hc.read_people(pa.table(table)), queries, epsilon=5, bins=bins)
     shown = Reader(release._repr_html_())
     assert shown.read.count("GROUP BY sex, age") == 1
     assert "sex   age   answer   low   high" in " ".join(shown.read.split()).replace(" ", "   ")
-    assert shown.met.count("svg") == release.answers.num_rows == 9
+    assert shown.opened_tags.count("svg") == release.answers.num_rows == 9
     assert " = " not in shown.read.partition("GROUP BY")[2]
 
 
 def test_what_is_not_there_is_not_shown() -> None:
     nothing = pa.table({"item": [], "label": [], "count": []})
-    assert "none." in Reader(replace(_made("counts"), tables={"items": nothing})._repr_html_()).read
+    assert "none." in Reader(replace(_release_of("counts"), tables={"items": nothing})._repr_html_()).read
 
 
 @pytest.mark.slow
@@ -148,13 +149,13 @@ def test_showing_loads_no_charts() -> None:
 
 @pytest.mark.slow
 def test_a_picture_is_svg_without_scripts(tmp_path: Path) -> None:
-    release = _made("adaptive")
+    release = _release_of("adaptive")
     assert release.activity.column_names[:5] == ["from", "to", "users", "low", "high"]
     for what in ("items", "contexts", "activity"):
         drawn = release.plot(what)
-        met = {each.tag.rpartition("}")[2] for each in ET.fromstring(drawn.svg).iter()}
-        assert "svg" in met
-        assert "script" not in met
+        tags = {element.tag.rpartition("}")[2] for element in ET.fromstring(drawn.svg).iter()}
+        assert "svg" in tags
+        assert "script" not in tags
         assert repr(drawn) == f"<Picture: {drawn.words}>"
     assert release.plot().words.startswith("Bar chart, 2 bars.")
     assert drawn.save(tmp_path / "activity.svg").read_text(encoding="utf-8") == drawn.svg
@@ -165,11 +166,11 @@ def test_a_picture_is_svg_without_scripts(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match=r"plot 'context' .*did you mean 'contexts'"):
         release.plot("context")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="holds no counts to draw"):
-        _made("ranking").plot()
+        _release_of("ranking").plot()
 
 
 def test_tables_become_frames() -> None:
-    release = _made("counts")
+    release = _release_of("counts")
     assert release.to_pandas().equals(release.items.to_pandas())
     assert list(release.to_pandas("edges").columns) == release.edges.column_names
     assert release.to_polars("edges").to_arrow().num_rows == release.edges.num_rows
@@ -183,19 +184,19 @@ def test_tables_become_frames() -> None:
 def test_a_library_that_is_not_there_is_named(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(UsageError, match=f"{library} is not installed; pip install {library}"):
-        getattr(_made("ranking"), f"to_{library}")()
+        getattr(_release_of("ranking"), f"to_{library}")()
 
 
 def test_a_release_is_written_for_others(tmp_path: Path) -> None:
-    release = _made("ranking")
+    release = _release_of("ranking")
     page = release.report(tmp_path / "page.html")
     assert "The 2 best items" in page.read_text(encoding="utf-8")
     with pytest.raises(UsageError, match="choose another place, or add force=True"):
         hc.report(release, page)
     assert hc.report(release, page, force=True) == page
     written = hc.export(release, tmp_path / "sheets")
-    assert [each.name for each in written] == ["ranking.csv", "about.txt"]
-    assert [each.name for each in hc.export(release, tmp_path / "sheets", format="xlsx")] == ["release.xlsx"]
+    assert [path.name for path in written] == ["ranking.csv", "about.txt"]
+    assert [path.name for path in hc.export(release, tmp_path / "sheets", format="xlsx")] == ["release.xlsx"]
     with pytest.raises(UsageError, match="format= must be csv or xlsx"):
         hc.export(release, tmp_path, format="ods")  # type: ignore[arg-type]
 
@@ -204,21 +205,21 @@ def test_everything_tells_itself_in_one_short_line(tmp_path: Path) -> None:
     ledger = hc.Ledger(f"sqlite:///{tmp_path}/ledger.db", key=tmp_path / "key", anchor=tmp_path / "anchor")
     with hc.QuerySession(PEOPLE, epsilon=5, bins=BINS) as session:
         reply = session.ask("SELECT COUNT(*) FROM people WHERE age < 18")
-        told: dict[str, Any] = {
+        objects: dict[str, Any] = {
             "<EventLog of the table: user 'user', item 'item', context 'context'; 6 cells>": LOG,
             "<EventLog of the table: user 'id'>": PEOPLE,
             "<Catalogue of 2 items: 'rye', 'tea'>": MENU,
-            "<Release by top-k: ε = 5, privacy: proven, per person; ranking (2)>": _made("ranking"),
+            "<Release by top-k: ε = 5, privacy: proven, per person; ranking (2)>": _release_of("ranking"),
             "<NeighbourModel by private: ε = 4, privacy: proven, per person; 2 items>": hc.NeighbourModel(
-                _made("model")
+                _release_of("model")
             ),
             f"<QuerySession: ε = 5, privacy: proven, per person; 1 answer so far, {session.left} more may be "
             "measured>": session,
             "<Checked the table: 0 problems; 400 records would count>": hc.check(LOG),
             "NeighbourRecommender(epsilon='1', delta='1e-6')": hc.NeighbourRecommender(delta="1e-6"),
         }
-        for line, each in told.items():
-            assert repr(each) == line
+        for line, value in objects.items():
+            assert repr(value) == line
     assert re.fullmatch(r"<Ledger at \S+>", repr(ledger))
     ledger.close()
     assert len(repr(reply)) < 120
@@ -241,7 +242,7 @@ def test_the_lab_is_reached_with_the_words_of_its_commands(tmp_path: Path) -> No
 
     planned = hc.plan(users=1000, items=20, median=3, max=30, epsilon=[1, 2], limits=[3])
     assert set(planned["epsilon"].to_pylist()) == {1.0, 2.0}
-    assert set(hc.plan(activity=_made("adaptive"), epsilon=1)["table"].to_pylist()) == {"items", "edges"}
+    assert set(hc.plan(activity=_release_of("adaptive"), epsilon=1)["table"].to_pylist()) == {"items", "edges"}
     assert hc.plan(users=900, items=5, median=2, max=2, epsilon=50, k=1, count="users").num_rows == 2
     with pytest.raises(UsageError, match="median= is missing; give users=, items=, median= and max="):
         hc.plan(users=1000, items=20, epsilon=1)
@@ -296,6 +297,6 @@ def test_public_names_are_there_and_have_a_home() -> None:
     for name in hc.__all__:
         assert getattr(hc, name) is not None
     tree = ast.parse(Path(hc.__file__).read_text(encoding="utf-8"))
-    typed = [each for block in tree.body if isinstance(block, ast.If) for each in block.body]
-    imported = {each.name for line in typed if isinstance(line, ast.ImportFrom) for each in line.names}
+    typed = [statement for block in tree.body if isinstance(block, ast.If) for statement in block.body]
+    imported = {alias.name for line in typed if isinstance(line, ast.ImportFrom) for alias in line.names}
     assert imported | {"__version__"} == set(hc.__all__)

@@ -85,7 +85,7 @@ def test_other_folders_links_and_folders_of_other_users_stay(
 
 
 @needs_locks
-def test_a_folder_that_is_removed_before_its_owner_locks_it_is_made_again(
+def test_a_folder_removed_before_its_lock_is_created_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock, removed = scratch_folders._lock, list[Path]()

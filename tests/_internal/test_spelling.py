@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import headcount as hc
-from headcount._internal.spelling import SWITCHES, in_python
+from headcount._internal.spelling import SWITCHES, translate_flags
 from headcount.cli.main import main
 from headcount.events.log_parameters import FLAGS
 from headcount.methods.registry import FAMILIES
@@ -30,7 +30,7 @@ def test_switches_are_those_that_are_declared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("flags", "meant"),
     [
         ("leave --noise and --delta out, or use adaptive", "leave noise= and delta= out, or use adaptive"),
         ("use --method sra --limit 1", 'use method="sra" limit=1'),
@@ -54,31 +54,33 @@ def test_switches_are_those_that_are_declared() -> None:
         ),
     ],
 )
-def test_flags_become_keywords(said: str, meant: str) -> None:
-    assert in_python(said) == meant
+def test_flags_become_keywords(flags: str, meant: str) -> None:
+    assert translate_flags(flags) == meant
 
 
 def _texts() -> list[str]:
     """Return every text below the command line and the lab that is told with an error, or could be."""
-    found = []
+    texts = []
     for path in SOURCE.rglob("*.py"):
         if path.relative_to(SOURCE).parts[0] not in ("cli", "lab", "reports", "_internal/spelling.py"):
             tree = ast.parse(path.read_text(encoding="utf-8"))
-            raised = [each for each in ast.walk(tree) if isinstance(each, ast.Raise | ast.Call)]
-            found += [
+            raised = [node for node in ast.walk(tree) if isinstance(node, ast.Raise | ast.Call)]
+            texts += [
                 text.value
-                for each in raised
-                for text in ast.walk(each)
+                for node in raised
+                for text in ast.walk(node)
                 if isinstance(text, ast.Constant) and isinstance(text.value, str) and "--" in text.value
             ]
-    return found
+    return texts
 
 
 def test_no_error_keeps_a_flag() -> None:
     texts = _texts()
     assert len(texts) > 100
     kept = [
-        text for text in texts if re.search(r"(?<![\w`-])--(?!help)[a-z]", re.sub("`[^`]*`", "", in_python(text)))
+        text
+        for text in texts
+        if re.search(r"(?<![\w`-])--(?!help)[a-z]", re.sub("`[^`]*`", "", translate_flags(text)))
     ]
     assert not kept
 
@@ -110,7 +112,7 @@ CALLS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_whoever_calls_from_python_is_told_keywords(name: str, tmp_path: Path) -> None:
+def test_python_callers_read_keywords_instead_of_flags(name: str, tmp_path: Path) -> None:
     call, words = CALLS[name]
     with pytest.raises(hc.HeadcountError, match=words) as caught:
         call(tmp_path)
@@ -120,11 +122,11 @@ def test_whoever_calls_from_python_is_told_keywords(name: str, tmp_path: Path) -
 def test_a_check_speaks_of_keywords() -> None:
     table = pa.table({"who": ["ann", "bob"], "what": ["tea", "tea"], "many": [1, -1], "when": ["1.2.2026", None]})
     log = hc.read_events(table, user="who", item="what", items=["tea"], times="many", context="weekday:when")
-    found = hc.check(log)
-    said = f"{found} {found.problems}"
-    assert "(times=)" in said
-    assert 'add time_format="%d.%m.%Y"' in said
-    assert "--" not in said
+    report = hc.check(log)
+    message = f"{report} {report.problems}"
+    assert "(times=)" in message
+    assert 'add time_format="%d.%m.%Y"' in message
+    assert "--" not in message
     assert 'count="users" is more accurate' in hc.check(LOG).hints[0]
 
 

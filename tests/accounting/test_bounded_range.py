@@ -15,7 +15,7 @@ from scipy import stats
 
 from headcount.accounting import bounded_range
 from headcount.accounting.bounded_range import MOST_PICKS, delta_of, rho_of_picks
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.zcdp import rho_for
 from headcount.errors import GrantError
 
@@ -56,8 +56,8 @@ def test_no_adversary_exceeds_the_bound(rounds: int, eta: float, epsilon: float)
             return chosen.setdefault((left, lost), draw.choice([0.3, 0.5, 0.6, 1.0]) * eta)
 
         assert adaptive_delta(rounds, eta, epsilon, choose) <= bound
-    found = [same_delta(rounds, eta, share * eta, epsilon) for share in np.linspace(0.01, 0.99, 99)]
-    assert max(found) <= bound
+    deltas = [same_delta(rounds, eta, share * eta, epsilon) for share in np.linspace(0.01, 0.99, 99)]
+    assert max(deltas) <= bound
 
 
 def test_the_bound_is_nearly_that_of_the_best_adversary() -> None:
@@ -76,7 +76,7 @@ def test_the_bound_is_nearly_that_of_the_best_adversary() -> None:
     assert best(3, epsilon) > delta_of(3, eta * 0.97, epsilon)
 
 
-def test_a_hundred_picks_are_priced_nearly_as_gaussian_noise_is() -> None:
+def test_a_hundred_picks_cost_nearly_as_much_as_gaussian_noise() -> None:
     """The limit of small ranges; and a range that is a few per cent larger has more than δ, exactly."""
     epsilon, delta = Decimal("0.5"), Decimal("1e-6")
     rho = rho_for(epsilon, delta)
@@ -106,29 +106,29 @@ def test_picks_after_gaussian_noise(rounds: int) -> None:
 
 def test_discrete_noise_is_no_easier_to_see_through_than_real_noise_of_less_variance() -> None:
     for rho in ("0.2", "0.1", "0.02", "0.001"):
-        mu, sigma = float(bounded_range._blurred(Decimal(rho)) or 0), 1 / math.sqrt(2 * float(rho))
+        mu, sigma = float(bounded_range._mu_for_rho(Decimal(rho)) or 0), 1 / math.sqrt(2 * float(rho))
         steps = np.arange(-400, 401)
         law = np.exp(-(steps**2) / (2 * sigma**2))
         law /= law.sum()
         for epsilon in np.linspace(0, 2, 21):
             exact = np.maximum(0.0, law[1:] - math.exp(epsilon) * law[:-1]).sum()
             assert exact <= bounded_range._gaussian(np.array([epsilon]), mu)[0] + 1e-15
-    assert bounded_range._blurred(Decimal("0.25")) is None
+    assert bounded_range._mu_for_rho(Decimal("0.25")) is None
 
 
 def test_both_ways_share_delta() -> None:
     epsilon, delta = Decimal("0.5"), Decimal("1e-6")
     whole = rho_for(epsilon, delta)
-    known = 20, epsilon, delta, whole * Decimal("0.98"), whole * Decimal("0.02")
-    alone, either = (rho_of_picks(*known, instead=instead) for instead in (False, True))
-    assert known[3] < either < alone
+    arguments = 20, epsilon, delta, whole * Decimal("0.98"), whole * Decimal("0.02")
+    alone, either = (rho_of_picks(*arguments, instead=instead) for instead in (False, True))
+    assert arguments[3] < either < alone
 
 
 def test_it_is_never_less_than_rho_tells() -> None:
     for epsilon, delta, rounds, instead in itertools.product(
         ("0.0001", "0.5", "9"), ("1e-9", "1e-2"), (1, 12, MOST_PICKS + 1), (False, True)
     ):
-        price = Price.of(epsilon, delta)
+        price = Cost.of(epsilon, delta)
         paid = price.for_picks(rounds, instead=instead)
         assert paid.rho == price.rho
         assert paid.rho_of_rounds(rounds) >= price.rho
@@ -140,13 +140,13 @@ def test_a_grant_of_picks_pays_for_so_many_of_them_and_for_nothing_else() -> Non
     whole = Grant("0.5", "1e-6")
     picks = whole.for_picks(30, instead=False)
     parts = picks.split_rho({"a": Decimal("0.333333333333333"), "b": Decimal("0.666666666666667")})
-    assert [part.price.rho_of_rounds(rounds) for part, rounds in zip(parts.values(), (10, 20), strict=True)] == [
-        pytest.approx(picks.price.rho_of_rounds(30) * rounds / 30, rel=Decimal("1e-12")) for rounds in (10, 20)
+    assert [part.cost.rho_of_rounds(rounds) for part, rounds in zip(parts.values(), (10, 20), strict=True)] == [
+        pytest.approx(picks.cost.rho_of_rounds(30) * rounds / 30, rel=Decimal("1e-12")) for rounds in (10, 20)
     ]
     with pytest.raises(GrantError, match="pays for 10 picks, not for 11"):
-        parts["a"].price.rho_of_rounds(11)
+        parts["a"].cost.rho_of_rounds(11)
     with pytest.raises(GrantError, match="pays for 10 picks, and not for noise"):
-        parts["a"].price.check_no_picks()
+        parts["a"].cost.check_no_picks()
     with pytest.raises(GrantError, match="cannot be shared so"):
         Grant("0.5", "1e-6").for_picks(30, instead=False).split_rho({"a": Decimal("0.51"), "b": Decimal("0.49")})
     for part in parts.values():

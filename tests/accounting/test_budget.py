@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.accounting.budget import Grant, Price, amount, probability
+from headcount.accounting.budget import Cost, Grant, amount, probability
 from headcount.errors import GrantError, UsageError
 from headcount.events.record_values import read_range
 from headcount.ledger.windows import Windows
@@ -84,7 +84,7 @@ def test_a_grant_with_delta() -> None:
     with pytest.raises(GrantError, match="δ"):
         grant.split({"a": Decimal(1)})
     assert "delta=0.000001" in repr(grant)
-    assert grant.spend() == Price(Decimal(1), Decimal("1e-6"))
+    assert grant.spend() == Cost(Decimal(1), Decimal("1e-6"))
 
 
 @st.composite
@@ -97,9 +97,9 @@ def shares(draw: Any) -> dict[str, Decimal]:
 @given(shares())
 def test_parts_of_rho_add_up_to_no_more_than_the_whole(given_shares: dict[str, Decimal]) -> None:
     whole = Grant("1", "1e-6")
-    rho = whole.price.rho
+    rho = whole.cost.rho
     parts = whole.split_rho(given_shares)
-    total = sum(Fraction(part.price.rho) for part in parts.values())
+    total = sum(Fraction(part.cost.rho) for part in parts.values())
     assert Fraction(rho) * (1 - Fraction(1, 10**20)) <= total <= Fraction(rho)
     assert not whole.is_spent
     for part in parts.values():
@@ -114,17 +114,17 @@ def test_a_part_of_rho_is_no_amount_of_epsilon() -> None:
     with pytest.raises(GrantError, match="Gaussian noise or picks"):
         part.split(halves, halves)
     with pytest.raises(GrantError, match="Gaussian noise or picks"):
-        threshold_for(1, part.price)
+        threshold_for(1, part.cost)
     with pytest.raises(GrantError, match="uses no δ"):
-        part.price.check_pure("permute-and-flip")
+        part.cost.check_pure("permute-and-flip")
     quarters = part.split_rho(halves)
-    assert quarters["a"].price.rho + quarters["b"].price.rho <= part.price.rho
+    assert quarters["a"].cost.rho + quarters["b"].cost.rho <= part.cost.rho
 
 
-def test_groups_that_share_nobody_get_the_whole_part_of_rho_each() -> None:
+def test_disjoint_groups_get_all_of_rho() -> None:
     part = Grant("1", "1e-6").split_rho({"a": Decimal("0.5"), "b": Decimal("0.5")})["a"]
-    groups = part.for_disjoint_people("xy").values()
-    assert [each.spend().rho for each in groups] == [part.price.rho] * 2
+    groups = part.for_disjoint_users("xy").values()
+    assert [grant.spend().rho for grant in groups] == [part.cost.rho] * 2
     assert part.is_spent
 
 
@@ -175,19 +175,19 @@ def test_a_grant_is_spent_when_all_its_parts_are() -> None:
     whole = Grant("1")
     halves = whole.split({"a": Decimal("0.5"), "b": Decimal("0.5")})
     quarters = halves["b"].split({"c": Decimal("0.5"), "d": Decimal("0.5")})
-    seen = []
+    states = []
     for part in (halves["a"], quarters["c"], quarters["d"]):
-        seen.append(whole.is_spent)
+        states.append(whole.is_spent)
         part.spend()
-    assert [*seen, whole.is_spent] == [False, False, False, True]
+    assert [*states, whole.is_spent] == [False, False, False, True]
     assert halves["b"].is_spent
     assert "spent=True" in repr(whole)
 
 
 @given(amounts, st.integers(1, 8))
-def test_groups_that_share_nobody_get_the_whole_amount_each(epsilon: Decimal, groups: int) -> None:
+def test_disjoint_groups_get_all_of_epsilon(epsilon: Decimal, groups: int) -> None:
     whole = Grant(epsilon)
-    parts = list(whole.for_disjoint_people(map(str, range(groups))).values())
+    parts = list(whole.for_disjoint_users(map(str, range(groups))).values())
     assert [part.epsilon for part in parts] == [epsilon] * groups
     assert len({id(part) for part in parts}) == groups
     for part in parts:
@@ -198,7 +198,7 @@ def test_groups_that_share_nobody_get_the_whole_amount_each(epsilon: Decimal, gr
 
 def test_a_group_may_split_its_own_amount() -> None:
     whole = Grant("1")
-    first, second = whole.for_disjoint_people("ab").values()
+    first, second = whole.for_disjoint_users("ab").values()
     halves = first.split({"a": Decimal("0.5"), "b": Decimal("0.5")})
     second.spend()
     halves["a"].spend()
@@ -207,10 +207,10 @@ def test_a_group_may_split_its_own_amount() -> None:
     assert whole.is_spent
 
 
-def test_groups_that_share_nobody_get_the_whole_delta_each() -> None:
+def test_disjoint_groups_get_all_of_delta() -> None:
     whole = Grant("1", "1e-6")
-    parts = whole.for_disjoint_people("ab").values()
-    assert [part.spend() for part in parts] == [Price(Decimal(1), Decimal("1e-6"))] * 2
+    parts = whole.for_disjoint_users("ab").values()
+    assert [part.spend() for part in parts] == [Cost(Decimal(1), Decimal("1e-6"))] * 2
     assert whole.is_spent
 
 
@@ -269,15 +269,15 @@ def test_spent_once(epsilon: Decimal) -> None:
 
 def _use(grant: Grant, how: str) -> None:
     if how == "spend":
-        assert grant.spend() == Price(grant.epsilon, Decimal(0))
+        assert grant.spend() == Cost(grant.epsilon, Decimal(0))
     elif how == "groups":
-        grant.for_disjoint_people("ab")
+        grant.for_disjoint_users("ab")
     else:
         grant.split({"all": Decimal(1)})
 
 
 @pytest.mark.parametrize(
-    "duplicate", [copy.copy, copy.deepcopy, pickle.dumps], ids=lambda each: str(each.__name__)
+    "duplicate", [copy.copy, copy.deepcopy, pickle.dumps], ids=lambda function: str(function.__name__)
 )
 def test_a_grant_cannot_be_copied(duplicate: Any) -> None:
     grant = Grant(1)
@@ -300,7 +300,7 @@ def test_of_racing_threads_exactly_one_wins(how: str) -> None:
                     return False
                 return True
 
-            wins = [each.result() for each in [pool.submit(race) for _ in range(racers)]]
+            wins = [future.result() for future in [pool.submit(race) for _ in range(racers)]]
             assert sum(wins) == 1
 
 
@@ -314,7 +314,7 @@ def test_a_fork_spends_nothing(how: str) -> None:
     _use(grant, how)
 
 
-def test_grants_are_told_apart() -> None:
+def test_grants_differ_by_identity() -> None:
     """Two grants of one amount are two grants: equality is identity."""
     assert Grant(1) != Grant(1)
 

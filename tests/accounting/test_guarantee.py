@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.accounting.guarantee import UNIT, Guarantee, Standing, in_short
+from headcount.accounting.guarantee import UNIT, Guarantee, Standing, format_delta
 
 amounts = st.decimals(min_value=Decimal("1e-9"), max_value=Decimal(10**6), places=9).filter(bool)
 
@@ -32,14 +32,14 @@ def test_a_guarantee_round_trips_through_json(guarantee: Guarantee) -> None:
 
 @given(guarantees)
 def test_every_guarantee_says_its_amount_and_its_standing(guarantee: Guarantee) -> None:
-    for said in (guarantee.sentence(), guarantee.short()):
-        assert str(guarantee.epsilon) in said
-        assert ("claimed" in said) is (guarantee.standing is Standing.CLAIMED)
+    for sentence in (guarantee.sentence(), guarantee.short()):
+        assert str(guarantee.epsilon) in sentence
+        assert ("claimed" in sentence) is (guarantee.standing is Standing.CLAIMED)
     if guarantee.standing is Standing.CLAIMED:
         assert "not private" in guarantee.sentence()
         assert "differential privacy" not in guarantee.sentence()
     elif guarantee.delta:
-        assert f"δ = {in_short(guarantee.delta)}" in guarantee.sentence()
+        assert f"δ = {format_delta(guarantee.delta)}" in guarantee.sentence()
         assert "pure" not in guarantee.sentence()
     else:
         assert "pure" in guarantee.sentence()

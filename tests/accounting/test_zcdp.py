@@ -34,8 +34,8 @@ def test_conversion_rounds_up_and_is_a_minimum(rho: Decimal, delta: Decimal) -> 
 
 
 @given(st.decimals("0.001", "3", places=3), st.decimals("0.001", "3", places=3))
-def test_conversion_grows_with_rho(one: Decimal, two: Decimal) -> None:
-    small, large = sorted((one, two))
+def test_conversion_grows_with_rho(first_rho: Decimal, two: Decimal) -> None:
+    small, large = sorted((first_rho, two))
     assert epsilon_for(small, Decimal("1e-6")) <= epsilon_for(large, Decimal("1e-6"))
 
 

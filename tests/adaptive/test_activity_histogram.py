@@ -13,7 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headcount.adaptive.activity_histogram import EstimatedActivity, at_most, estimate, tidied
+from headcount.adaptive.activity_histogram import (
+    EstimatedActivity,
+    clean_histogram,
+    estimate_activity,
+    upper_activity,
+)
 from headcount.bounds.counts.activity_bins import BINS, LAST_EDGE, UPPER_ENDS, bin_of, lower_ends
 
 Floats = NDArray[np.float64]
@@ -70,28 +75,28 @@ def test_bins_are_the_powers_of_two() -> None:
 def test_tidied_is_nowhere_negative_and_keeps_the_sum_of_what_it_keeps(
     noisy: Floats, scale: float, most: int | None
 ) -> None:
-    tidy = tidied(noisy, scale, most)
+    tidy = clean_histogram(noisy, scale, most)
     assert tidy.shape == (BINS,)
     assert (tidy >= 0).all()
     assert not tidy[1:][lower_ends()[1:] > (most or LAST_EDGE * 2)].any(), "more records than anybody can have"
     sums = np.maximum(np.cumsum(noisy), 0.0)
     end = int(np.flatnonzero(tidy)[-1]) + 1 if tidy.any() else 0
     possible = [sums[place - 1] if place > 0 else 0.0 for place in range(end, BINS + 1)]
-    assert any(abs(tidy.sum() - each) < 1e-6 for each in possible), "not the sum of the first bins"
+    assert any(abs(tidy.sum() - bin_sum) < 1e-6 for bin_sum in possible), "not the sum of the first bins"
 
 
-def best_run(seen: Floats) -> tuple[float, int, int]:
+def best_run(noisy_bins: Floats) -> tuple[float, int, int]:
     """The run that stands out most by 2 scales a bin, by looking at all of them: by how much, first and last."""
-    pairs = [(i, j) for i in range(seen.size) for j in range(i, seen.size)]
-    return max((float((seen[i : j + 1] - 2).sum()), i, j) for i, j in pairs)
+    pairs = [(i, j) for i in range(noisy_bins.size) for j in range(i, noisy_bins.size)]
+    return max((float((noisy_bins[i : j + 1] - 2).sum()), i, j) for i, j in pairs)
 
 
-def end_of(seen: Floats, first: int, last: int) -> int:
+def end_of(noisy_bins: Floats, first: int, last: int) -> int:
     """The last bin that the largest of a run reaches: without a gap, or by 4 scales more than the gap costs."""
-    end = first + int(seen[first : last + 1].argmax())
+    end = first + int(noisy_bins[first : last + 1].argmax())
     for place in range(end + 1, last + 1):
-        added = [float(each) - 2 for each in seen[end + 1 : place + 1]]
-        if seen[place] > 3 and (min(added) >= 0 or sum(added) >= 4):
+        added = [float(bin_users) - 2 for bin_users in noisy_bins[end + 1 : place + 1]]
+        if noisy_bins[place] > 3 and (min(added) >= 0 or sum(added) >= 4):
             end = place
     return end
 
@@ -102,7 +107,7 @@ def test_bins_count_up_to_the_last_that_stands_out_in_the_best_run(seed: int) ->
     noisy = random.normal(20, 60, BINS) + np.where(np.arange(BINS) < random.integers(0, 12), 100, 0)
     noisy = np.minimum(noisy, 90.0)  # what is larger is no noise, wherever it is
     by, first, last = best_run(noisy / 10)
-    tidy = tidied(noisy, 10.0)
+    tidy = clean_histogram(noisy, 10.0)
     if by < 5:
         assert not tidy[4:].any()
         return
@@ -114,20 +119,20 @@ def test_bins_count_up_to_the_last_that_stands_out_in_the_best_run(seed: int) ->
 def test_where_nothing_stands_out_a_few_bins_have_to_do() -> None:
     noisy = np.random.default_rng(1).laplace(0, 40, BINS)
     noisy[15] = 6.5 * 40  # one in a thousand is that large by chance
-    assert not tidied(noisy, 40.0)[4:].any()
+    assert not clean_histogram(noisy, 40.0)[4:].any()
     noisy[15] = 8 * 40
-    assert tidied(noisy, 40.0)[15] > 0
+    assert clean_histogram(noisy, 40.0)[15] > 0
 
 
 def test_of_all_non_negative_numbers_with_that_sum_the_nearest_are_taken() -> None:
     random = np.random.default_rng(1)
     noisy = np.concatenate([random.normal(30, 60, 8), [500.0], np.full(BINS - 9, -1000.0)])
-    tidy = tidied(noisy, 1.0)[:9]
-    off = ((tidy - noisy[:9]) ** 2).sum()
+    tidy = clean_histogram(noisy, 1.0)[:9]
+    distance = ((tidy - noisy[:9]) ** 2).sum()
     for _ in range(2_000):
         other = np.maximum(tidy + random.normal(0, random.choice([0.1, 5, 50]), 9), 0)
         other *= tidy.sum() / other.sum()
-        assert ((other - noisy[:9]) ** 2).sum() >= off - 1e-6
+        assert ((other - noisy[:9]) ** 2).sum() >= distance - 1e-6
 
 
 def test_a_lone_bin_far_out_is_taken_for_noise() -> None:
@@ -135,15 +140,15 @@ def test_a_lone_bin_far_out_is_taken_for_noise() -> None:
     for far in range(12, BINS):
         noisy = exact.copy()
         noisy[far] = 6 * 40.0
-        assert estimate(noisy, 40.0).records.max() <= 1 << 10
+        assert estimate_activity(noisy, 40.0).records.max() <= 1 << 10
 
 
 def test_a_lone_bin_that_is_too_large_for_noise_is_believed() -> None:
     """2,000 people far from all others, at noise of scale 200: ten scales, which noise reaches once in 44,000."""
     noisy = np.random.default_rng(1).laplace(0, 200, BINS)
     noisy[[2, 9]] = 18_000, 2_000
-    found = estimate(noisy, 200.0)
-    assert found.above(256).total_users == pytest.approx(2_000, rel=0.1)
+    activity = estimate_activity(noisy, 200.0)
+    assert activity.above(256).total_users == pytest.approx(2_000, rel=0.1)
 
 
 def test_a_bin_beyond_a_gap_has_to_make_up_for_it() -> None:
@@ -151,19 +156,19 @@ def test_a_bin_beyond_a_gap_has_to_make_up_for_it() -> None:
 
     As was found on bms-webview-1, where people who are not there had a third of all records.
     """
-    seen = np.zeros(BINS)
-    seen[:10] = 823, 272, 223, 114, 38, 10, 1.6, 1.1, 1.0, 4.4
-    assert not tidied(seen * 40, 40.0)[6:].any()
-    seen[9] = 8.5
-    assert tidied(seen * 40, 40.0)[9] > 0
+    noisy_bins = np.zeros(BINS)
+    noisy_bins[:10] = 823, 272, 223, 114, 38, 10, 1.6, 1.1, 1.0, 4.4
+    assert not clean_histogram(noisy_bins * 40, 40.0)[6:].any()
+    noisy_bins[9] = 8.5
+    assert clean_histogram(noisy_bins * 40, 40.0)[9] > 0
 
 
 def test_what_a_lone_bin_shows_may_be_true_before_it_is_believed() -> None:
     """8 scales: noise of one of all bins is that large once in 270 times, and people who are there are often."""
     noisy = np.random.default_rng(1).laplace(0, 200, BINS)
     noisy[[2, 9]] = 18_000, 8 * 200
-    assert estimate(noisy, 200.0).above(256).total_users < 50
-    assert at_most(noisy, 200.0).above(256).total_users >= 8 * 200
+    assert estimate_activity(noisy, 200.0).above(256).total_users < 50
+    assert upper_activity(noisy, 200.0).above(256).total_users >= 8 * 200
 
 
 def test_where_noise_hides_a_small_crowd_as_many_may_be_there() -> None:
@@ -173,8 +178,8 @@ def test_where_noise_hides_a_small_crowd_as_many_may_be_there() -> None:
     """
     records = np.ceil(np.random.default_rng(3).lognormal(2.5, 1.0, 300)).astype(np.int64)
     exact = binned(records)
-    found = [at_most(noised(exact, 200.0, seed), 200.0).total_records for seed in range(400)]
-    assert np.mean(np.array(found) >= records.sum()) >= 0.97
+    total_records = [upper_activity(noised(exact, 200.0, seed), 200.0).total_records for seed in range(400)]
+    assert np.mean(np.array(total_records) >= records.sum()) >= 0.97
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -184,8 +189,12 @@ def test_noise_seldom_makes_up_records(kind: str) -> None:
     Measured: 7 %, 20 %, 18 % and 1 %; 30 %, 79 %, 31 % and 8 % where bins beyond a gap had not to make up for it.
     """
     records = drawn(kind)
-    found = [estimate(noised(binned(records), 40.0, seed), 40.0).total_records for seed in range(500)]
-    assert np.sqrt(np.mean((np.array(found) / records.sum() - 1) ** 2)) < (0.05 if kind == "one each" else 0.25)
+    total_records = [
+        estimate_activity(noised(binned(records), 40.0, seed), 40.0).total_records for seed in range(500)
+    ]
+    assert np.sqrt(np.mean((np.array(total_records) / records.sum() - 1) ** 2)) < (
+        0.05 if kind == "one each" else 0.25
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -195,8 +204,8 @@ def test_false_far_bins_are_cut(kind: str) -> None:
     Measured: 4, of people whose numbers have a shorter tail than is expected; there are few records beyond.
     """
     records = drawn(kind)
-    found = [estimate(noised(binned(records), 40.0, seed), 40.0) for seed in range(500)]
-    beyond = np.array([each.above(4 * int(records.max())).total_records for each in found])
+    activities = [estimate_activity(noised(binned(records), 40.0, seed), 40.0) for seed in range(500)]
+    beyond = np.array([activity.above(4 * int(records.max())).total_records for activity in activities])
     assert np.count_nonzero(beyond > records.sum() / 20) <= 5
 
 
@@ -212,44 +221,44 @@ def test_totals_are_recovered(kind: str) -> None:
     hides as well (a geometric law, measured: 17 % too many).
     """
     records = drawn(kind)
-    found = [estimate(noised(binned(records), 40.0, seed), 40.0) for seed in range(50)]
-    users = np.array([each.total_users for each in found]) / records.size
+    activities = [estimate_activity(noised(binned(records), 40.0, seed), 40.0) for seed in range(50)]
+    users = np.array([activity.total_users for activity in activities]) / records.size
     assert np.abs(users - 1).max() < 0.12
     assert abs(users.mean() - 1) < 0.02
-    total = np.median([each.total_records for each in found]) / records.sum()
+    total = np.median([activity.total_records for activity in activities]) / records.sum()
     assert abs(total - 1) < (0.25 if kind in ("pareto", "geometric") else 0.1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_noise_every_bin_has_its_users(kind: str) -> None:
     exact = binned(drawn(kind))
-    found = estimate(exact, 1e-9)
-    places = bin_of(np.ceil(found.records - 1e-9).astype(np.int64))
-    assert np.allclose(np.bincount(places, weights=found.users, minlength=BINS), exact)
+    activity = estimate_activity(exact, 1e-9)
+    places = bin_of(np.ceil(activity.records - 1e-9).astype(np.int64))
+    assert np.allclose(np.bincount(places, weights=activity.users, minlength=BINS), exact)
     if kind == "one each":
-        assert found.records.tolist() == [1.0]
-        assert found.unevenness == 0
+        assert activity.records.tolist() == [1.0]
+        assert activity.log_variance == 0
 
 
 @given(noisy_bins, scales, mosts, st.integers(1, 2_000))
 def test_there_may_be_more_activity_but_not_less(
     noisy: Floats, scale: float, most: int | None, limit: int
 ) -> None:
-    found, more = estimate(noisy, scale, most), at_most(noisy, scale, most)
-    assert more.total_users >= found.total_users
-    assert more.total_records >= found.total_records
-    assert more.above(limit).total_records >= found.above(limit).total_records - 1e-9
+    activity, more = estimate_activity(noisy, scale, most), upper_activity(noisy, scale, most)
+    assert more.total_users >= activity.total_users
+    assert more.total_records >= activity.total_records
+    assert more.above(limit).total_records >= activity.above(limit).total_records - 1e-9
     if most is not None:
-        assert found.records.max(initial=0) <= most + 0.5
+        assert activity.records.max(initial=0) <= most + 0.5
         assert more.records.max(initial=0) <= most + 0.5
 
 
 @given(noisy_bins, scales, st.integers(1, 2_000))
 def test_a_limit_parts_users_in_two(noisy: Floats, scale: float, limit: int) -> None:
-    found = estimate(noisy, scale)
-    light, heavy = found.within(limit), found.above(limit)
-    assert light.total_users + heavy.total_users == pytest.approx(found.total_users)
-    assert light.total_records + heavy.total_records == pytest.approx(found.total_records)
+    activity = estimate_activity(noisy, scale)
+    light, heavy = activity.within(limit), activity.above(limit)
+    assert light.total_users + heavy.total_users == pytest.approx(activity.total_users)
+    assert light.total_records + heavy.total_records == pytest.approx(activity.total_records)
     assert (light.records <= limit).all()
     assert (heavy.records > limit).all()
 
@@ -261,24 +270,24 @@ def test_sums_over_users_and_how_sure_they_are() -> None:
     for seed in range(2_000):
         noisy = exact.copy()
         noisy[0] += np.random.default_rng(seed).laplace(0, 40.0)
-        found = estimate(noisy, 40.0)
-        assert found.sum_of(found.records)[0] == pytest.approx(found.total_records)
-        sums.append(found.total_records)
-    told = EstimatedActivity(np.array([1.0]), np.array([8_000.0]), 40.0).sum_of(np.ones(1))[1]
+        activity = estimate_activity(noisy, 40.0)
+        assert activity.sum_of(activity.records)[0] == pytest.approx(activity.total_records)
+        sums.append(activity.total_records)
+    deviation = EstimatedActivity(np.array([1.0]), np.array([8_000.0]), 40.0).sum_of(np.ones(1))[1]
     surely = EstimatedActivity(np.array([1.0]), np.array([8_000.0]), 0.0).sum_of(np.ones(1))[1]
-    assert np.std(sums) == pytest.approx(told - surely, rel=0.1)
+    assert np.std(sums) == pytest.approx(deviation - surely, rel=0.1)
 
 
-def test_nobody() -> None:
-    found = estimate(np.zeros(BINS), 40.0)
-    assert (found.total_users, found.total_records, found.unevenness) == (0, 0, 0)
-    assert found.sum_of(found.records) == (0, 0)
-    assert at_most(np.zeros(BINS), 40.0).total_users > 0, "the noise may hide somebody"
+def test_an_empty_histogram_estimates_no_users() -> None:
+    activity = estimate_activity(np.zeros(BINS), 40.0)
+    assert (activity.total_users, activity.total_records, activity.log_variance) == (0, 0, 0)
+    assert activity.sum_of(activity.records) == (0, 0)
+    assert upper_activity(np.zeros(BINS), 40.0).total_users > 0, "the noise may hide somebody"
 
 
 def test_unevenness_is_the_variance_of_logarithms() -> None:
     records = np.array([2.0, 8.0, 32.0])
     weights = np.array([1.0, 2.0, 1.0])
     many = np.repeat(np.log(records), weights.astype(np.int64))
-    assert EstimatedActivity(records, weights).unevenness == pytest.approx(many.var())
-    assert EstimatedActivity(records * 7, weights * 3).unevenness == pytest.approx(many.var())
+    assert EstimatedActivity(records, weights).log_variance == pytest.approx(many.var())
+    assert EstimatedActivity(records * 7, weights * 3).log_variance == pytest.approx(many.var())

@@ -10,13 +10,13 @@ from fractions import Fraction
 import numpy as np
 
 from headcount.accounting.noise_distributions import DiscreteLaplace
-from headcount.adaptive.activity_histogram import at_most, estimate
-from headcount.adaptive.class_scale_up import ReleasedShares
+from headcount.adaptive.activity_histogram import estimate_activity, upper_activity
+from headcount.adaptive.class_scale_up import ReleasedProfile
 from headcount.adaptive.empirical_bayes import Posterior
-from headcount.adaptive.heavy_user_counts import NoisyGroups, draft_of, edges_from
-from headcount.adaptive.light_heavy import finished, scaling
-from headcount.adaptive.undetected_users import KnownPeople
-from headcount.bounds import Scale
+from headcount.adaptive.heavy_user_counts import NoisyGroupTables, item_contexts_from, shrink_groups
+from headcount.adaptive.light_heavy import choose_ratios, estimate_counts
+from headcount.adaptive.undetected_users import UserEstimates
+from headcount.bounds import WeightToThreshold
 from headcount.bounds.counts.activity_bins import BINS, UPPER_ENDS
 
 
@@ -28,27 +28,30 @@ def test_intervals_take_little_memory() -> None:
     items, contexts = 500_000, 10
     random = np.random.default_rng(1)
     law = DiscreteLaplace(Fraction(20), Fraction(1, 1 << 16))
-    known = np.zeros(BINS)
-    known[:8] = 5_000
-    people = KnownPeople(estimate(known, 20.0), at_most(known, 20.0), distinct=False)
-    bound = Scale(16, apart=True)
-    one, many = (
-        NoisyGroups((random.laplace(5, 20, (2, *shape)) * (1 << 16)).astype(np.int64), law, law)
+    histogram = np.zeros(BINS)
+    histogram[:8] = 5_000
+    people = UserEstimates(estimate_activity(histogram, 20.0), upper_activity(histogram, 20.0), distinct=False)
+    bound = WeightToThreshold(16, apart=True)
+    item_counts, many = (
+        NoisyGroupTables((random.laplace(5, 20, (2, *shape)) * (1 << 16)).astype(np.int64), law, law)
         for shape in ((items,), (items // contexts, contexts))
     )
 
-    def counts(noisy: NoisyGroups) -> Posterior:
-        draft = draft_of(noisy, people, bound, 0.95)
+    def counts(noisy: NoisyGroupTables) -> Posterior:
+        draft = shrink_groups(noisy, people, bound, 0.95)
         classes = draft.classes(40.0)
-        shares = ReleasedShares(np.full((UPPER_ENDS.size, classes.max() + 1), 50.0), 40.0, classes)
-        return finished(draft, scaling(draft, shares))
+        shares = ReleasedProfile(np.full((UPPER_ENDS.size, classes.max() + 1), 50.0), 40.0, classes)
+        return estimate_counts(draft, choose_ratios(draft, shares))
 
-    few = counts(replace(one, values=one.values[:, : items // contexts]))
-    makes: list[Callable[[], Posterior]] = [lambda: counts(one), lambda: edges_from(many, few, people, bound)]
+    few = counts(replace(item_counts, values=item_counts.values[:, : items // contexts]))
+    makes: list[Callable[[], Posterior]] = [
+        lambda: counts(item_counts),
+        lambda: item_contexts_from(many, few, people, bound),
+    ]
     for make in makes:
         tracemalloc.start()
-        made = make()
+        posterior = make()
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert made.mean.size == items
+        assert posterior.mean.size == items
         assert most < 60 * items, most / items

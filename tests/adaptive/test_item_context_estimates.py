@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headcount.adaptive.empirical_bayes import Posterior
-from headcount.adaptive.item_context_estimates import edges_of
+from headcount.adaptive.item_context_estimates import estimate_item_contexts
 
 Floats = NDArray[np.float64]
 
@@ -33,19 +33,19 @@ def tables(draw: st.DrawFn) -> tuple[Posterior, Floats]:
 
 
 @given(tables(), variances, st.booleans())
-def test_nothing_is_negative_and_every_edge_is_in_its_interval(
+def test_item_contexts_are_non_negative_and_inside_their_intervals(
     table: tuple[Posterior, Floats], variance: float, sums: bool
 ) -> None:
-    edges = edges_of(*table, variance, sums=sums)
+    edges = estimate_item_contexts(*table, variance, sums=sums)
     assert np.isfinite([edges.mean, edges.low, edges.high]).all()
     assert (edges.low >= 0).all()
     assert ((edges.low <= edges.mean) & (edges.mean <= edges.high)).all()
 
 
 @given(tables(), variances)
-def test_edges_of_records_sum_to_their_item(table: tuple[Posterior, Floats], variance: float) -> None:
+def test_item_contexts_of_records_sum_to_their_item(table: tuple[Posterior, Floats], variance: float) -> None:
     items, _ = table
-    edges = edges_of(*table, variance, sums=True)
+    edges = estimate_item_contexts(*table, variance, sums=True)
     assert np.allclose(edges.mean.sum(axis=1), items.mean, atol=1e-6)
 
 
@@ -53,7 +53,7 @@ def test_edges_of_records_sum_to_their_item(table: tuple[Posterior, Floats], var
 def test_what_is_measured_exactly_and_agrees_stays(table: tuple[Posterior, Floats], sums: bool) -> None:
     measured = np.abs(table[1]) + 1
     total = measured.sum(axis=1)
-    edges = edges_of(Posterior(total, total, total), measured, 1e-9, sums=sums)
+    edges = estimate_item_contexts(Posterior(total, total, total), measured, 1e-9, sums=sums)
     assert edges.mean == pytest.approx(measured, abs=1e-3)
 
 
@@ -62,7 +62,7 @@ def test_what_is_hardly_measured_follows_its_item(sums: bool) -> None:
     """By the shares of the contexts, of which items of 80 people say sixteen times as much as those of 20."""
     items = Posterior(np.array([80.0, 20.0]), np.zeros(2), np.full(2, 200.0))
     measured = np.array([[10.0, 70.0], [15.0, 5.0]])
-    edges = edges_of(items, measured, 1e12, sums=sums)
+    edges = estimate_item_contexts(items, measured, 1e12, sums=sums)
     shares = np.array([80 * 10 + 20 * 15, 80 * 70 + 20 * 5]) / (80**2 + 20**2)
     assert edges.mean == pytest.approx(np.outer([80.0, 20.0], shares), rel=1e-3)
 
@@ -87,7 +87,7 @@ def test_they_are_nearer_than_what_was_measured_and_than_what_was_expected(devia
     error, before, expected, covered = 0.0, 0.0, 0.0, []
     for seed in range(3):
         shops = Shops(seed, deviation)
-        edges = edges_of(shops.items, shops.measured, deviation**2, sums=True)
+        edges = estimate_item_contexts(shops.items, shops.measured, deviation**2, sums=True)
         error += ((edges.mean - shops.exact) ** 2).mean()
         before += ((shops.measured - shops.exact) ** 2).mean()
         shares = shops.exact.sum(axis=0) / shops.exact.sum()
@@ -101,35 +101,40 @@ def test_they_are_nearer_than_what_was_measured_and_than_what_was_expected(devia
 def test_no_records_at_all() -> None:
     nothing = Posterior(np.zeros(3), np.zeros(3), np.full(3, 10.0))
     for measured in (np.zeros((3, 2)), np.full((3, 2), -5.0)):
-        edges = edges_of(nothing, measured, 4.0, sums=True)
+        edges = estimate_item_contexts(nothing, measured, 4.0, sums=True)
         assert not edges.mean.any()
         assert (edges.high >= 0).all()
     empty = Posterior(np.empty(0), np.empty(0), np.empty(0))
-    assert edges_of(empty, np.empty((0, 3)), 4.0, sums=True).mean.shape == (0, 3)
+    assert estimate_item_contexts(empty, np.empty((0, 3)), 4.0, sums=True).mean.shape == (0, 3)
 
 
-def test_an_item_that_is_off_in_all_contexts_lifts_its_edges() -> None:
+def test_a_shared_deviation_of_an_item_moves_its_item_contexts() -> None:
     """Half of the items have a third more than was thought, in 6 contexts: an edge borrows from the others."""
     truth = np.outer(np.tile([200.0, 400.0], 100), np.full(6, 1 / 6))
     measured = truth + np.random.default_rng(3).normal(0, 20, truth.shape)
     items = Posterior(np.full(200, 300.0), np.full(200, 100.0), np.full(200, 500.0))
-    off = np.abs(edges_of(items, measured, 20.0**2, sums=False).mean - truth).mean()
-    assert off < 0.6 * np.abs(50.0 - truth).mean()  # by its item alone, each would be 50
-    assert off < 0.6 * np.abs(measured - truth).mean()
+    error = np.abs(estimate_item_contexts(items, measured, 20.0**2, sums=False).mean - truth).mean()
+    assert error < 0.6 * np.abs(50.0 - truth).mean()  # by its item alone, each would be 50
+    assert error < 0.6 * np.abs(measured - truth).mean()
 
 
-def test_what_is_known_of_an_items_count_is_believed() -> None:
+def test_a_precise_item_count_improves_its_item_context_counts() -> None:
     """Of items that may be off by a third edges tell more; where counts are sure, edges of one item move none."""
     truth = np.outer(np.tile([200.0, 400.0], 100), np.full(6, 1 / 6))
     measured = truth + np.random.default_rng(3).normal(0, 20, truth.shape)
     items = Posterior(np.full(200, 300.0), np.full(200, 100.0), np.full(200, 500.0))
-    off = {
-        known: np.abs(
-            edges_of(items, measured, 20.0**2, sums=False, uncertain=np.full(200, known)).mean - truth
+    errors = {
+        variance: np.abs(
+            estimate_item_contexts(
+                items, measured, 20.0**2, sums=False, relative_variances=np.full(200, variance)
+            ).mean
+            - truth
         ).mean()
-        for known in (1e-6, 1 / 9)
+        for variance in (1e-6, 1 / 9)
     }
-    assert off[1 / 9] < 0.6 * off[1e-6]
+    assert errors[1 / 9] < 0.6 * errors[1e-6]
     some = np.where(np.arange(200) < 100, 1 / 9, 1e-6)  # each item by itself
-    found = np.abs(edges_of(items, measured, 20.0**2, sums=False, uncertain=some).mean - truth).mean(axis=1)
-    assert found[:100].mean() < 0.7 * found[100:].mean()
+    cell_errors = np.abs(
+        estimate_item_contexts(items, measured, 20.0**2, sums=False, relative_variances=some).mean - truth
+    ).mean(axis=1)
+    assert cell_errors[:100].mean() < 0.7 * cell_errors[100:].mean()

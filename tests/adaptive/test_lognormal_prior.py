@@ -20,15 +20,15 @@ def binned(spread: float, users: int = 20_000) -> Floats:
 
 
 @pytest.mark.parametrize("spread", [0.6, 1.0])
-def test_people_whom_noise_hides_are_expected(spread: float) -> None:
+def test_users_below_the_noise_are_expected(spread: float) -> None:
     """Bins of fewer than 100 people, after the most: within a scale of noise, which alone is 1.4 of that off."""
     exact, scale = binned(spread), 40.0
     random = np.random.default_rng(1)
-    found = [expected_users(exact + random.laplace(0, scale, BINS), scale, UPPER_ENDS) for _ in range(50)]
+    expectations = [expected_users(exact + random.laplace(0, scale, BINS), scale, UPPER_ENDS) for _ in range(50)]
     few = (exact < 100) & (np.arange(BINS) > exact.argmax())
     assert exact[few].sum() > 0
-    assert np.sqrt(((np.array(found) - exact) ** 2).mean(axis=0))[few].max() < scale
-    assert np.mean(found, axis=0)[few].sum() > 0.25 * exact[few].sum()
+    assert np.sqrt(((np.array(expectations) - exact) ** 2).mean(axis=0))[few].max() < scale
+    assert np.mean(expectations, axis=0)[few].sum() > 0.25 * exact[few].sum()
 
 
 def test_noise_far_out_is_not_believed() -> None:
@@ -45,11 +45,9 @@ def test_noise_far_out_is_not_believed() -> None:
     st.floats(0.01, 1e5),
     st.integers(1, BINS),
 )
-def test_whatever_was_drawn_expectations_are_finite_numbers_of_people(
-    noisy: list[int], scale: float, bins: int
-) -> None:
+def test_expected_users_are_finite_for_any_noise(noisy: list[int], scale: float, bins: int) -> None:
     ends = UPPER_ENDS[: min(bins, UPPER_ENDS.size)]
-    found = expected_users(np.array(noisy[:bins], dtype=np.float64), scale, ends)
-    assert found.shape == (bins,)
-    assert np.isfinite(found).all()
-    assert (found >= 0).all()
+    expectation = expected_users(np.array(noisy[:bins], dtype=np.float64), scale, ends)
+    assert expectation.shape == (bins,)
+    assert np.isfinite(expectation).all()
+    assert (expectation >= 0).all()

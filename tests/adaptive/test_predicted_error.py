@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.adaptive.activity_histogram import EstimatedActivity
 from headcount.adaptive.blocks import NoisyPair
-from headcount.adaptive.empirical_bayes import fitted
-from headcount.adaptive.predicted_error import MEASURED, MISPLACED, best_limit, misjudged, predicted_error
+from headcount.adaptive.empirical_bayes import fit_priors
+from headcount.adaptive.predicted_error import (
+    BIN_POSITION_SHARE,
+    PROFILE_NOISE_FACTOR,
+    best_threshold,
+    predicted_error,
+    scale_up_error,
+)
 from headcount.adaptive.scale_up import Norm
 
 norms = st.sampled_from(("l1", "l2"))
@@ -56,13 +62,13 @@ def test_without_heavy_users_the_error_is_noise_or_the_counts_themselves(
 def test_with_no_noise_only_misjudging_is_left(activity: EstimatedActivity, limit: int, cells: int) -> None:
     heavy = activity.above(limit)
     error = predicted_error(activity, limit, 0.0, cells, "l1", distinct=False)
-    one, roots = (float(misjudged(heavy, np.ones(1), norm)[0]) for norm in ("l1", "l2"))
-    most = one * heavy.total_records**2
+    misjudged_l1, roots = (float(scale_up_error(heavy, np.ones(1), norm)[0]) for norm in ("l1", "l2"))
+    most = misjudged_l1 * heavy.total_records**2
     assert most / cells * (1 - 1e-9) - 1e-9 <= error <= most * (1 + 1e-9) + 1e-9
-    placed = MISPLACED * heavy.misplaced**2
-    assert roots - placed == pytest.approx((one - placed) / 4, abs=1e-12)
+    placed = BIN_POSITION_SHARE * heavy.bin_position_error**2
+    assert roots - placed == pytest.approx((misjudged_l1 - placed) / 4, abs=1e-12)
     if np.unique(heavy.records).size <= 1:  # then only where in their bin they are is not known
-        assert one == pytest.approx(placed)
+        assert misjudged_l1 == pytest.approx(placed)
 
 
 @given(activities(), st.floats(0.1, 1e4), st.floats(1.0, 100.0), norms)
@@ -71,13 +77,13 @@ def test_what_is_measured_is_misjudged_by_no_more_than_noise(
 ) -> None:
     """Nor by more than unmeasured; and the less noise, the less."""
     counts = np.array([1.0, 100.0, 1e5])
-    placed = MISPLACED * activity.misplaced**2 * counts**2
+    placed = BIN_POSITION_SHARE * activity.bin_position_error**2 * counts**2
     unmeasured, less, more = (
-        misjudged(activity, counts, norm, measured) - placed for measured in (None, scale, scale * times)
+        scale_up_error(activity, counts, norm, measured) - placed for measured in (None, scale, scale * times)
     )
     assert (less <= more * (1 + 1e-9) + 1e-9).all()
     assert (more <= unmeasured * (1 + 1e-9) + 1e-6).all()
-    assert (less <= (MEASURED * scale * activity.behind_a_record) ** 2 * (1 + 1e-6) + 1e-6).all()
+    assert (less <= (PROFILE_NOISE_FACTOR * scale * activity.size_biased_mean) ** 2 * (1 + 1e-6) + 1e-6).all()
 
 
 def test_counts_that_noise_hides_among_many_cells_are_given_up() -> None:
@@ -99,7 +105,7 @@ def test_more_epsilon_calls_for_a_larger_limit() -> None:
             predicted_error(activity, limit, 2**0.5 * limit / epsilon, 500, "l1", distinct=True)
             for limit in limits
         ]
-        chosen.append(best_limit(limits, [errors]))
+        chosen.append(best_threshold(limits, [errors]))
     assert chosen == sorted(chosen)
     assert chosen[0] == 1
     assert chosen[-1] >= 125
@@ -108,11 +114,15 @@ def test_more_epsilon_calls_for_a_larger_limit() -> None:
 def test_several_tables_agree_on_the_geometric_mean() -> None:
     """The unit of a table's error does not matter."""
     limits, first, second = [1, 2, 4], [90.0, 4.0, 5.0], [8.0, 7.0, 7.5]
-    assert best_limit(limits, [first, second]) == best_limit(limits, [first, [1e9 * each for each in second]]) == 2
+    assert (
+        best_threshold(limits, [first, second])
+        == best_threshold(limits, [first, [1e9 * error for error in second]])
+        == 2
+    )
     # 3 % larger in one table alone is 1.5 % larger in both: nearly as good
-    assert best_limit(limits, [[4.12, 4.0, 5.0], [7.0, 7.0, 7.0]]) == 1
-    assert best_limit(limits, [[4.12, 4.0, 5.0], [7.21, 7.0, 7.0]]) == 2
-    assert best_limit(limits, [[0.0, 0.0, 0.0]]) == 1
+    assert best_threshold(limits, [[4.12, 4.0, 5.0], [7.0, 7.0, 7.0]]) == 1
+    assert best_threshold(limits, [[4.12, 4.0, 5.0], [7.21, 7.0, 7.0]]) == 2
+    assert best_threshold(limits, [[0.0, 0.0, 0.0]]) == 1
 
 
 def test_ranks_that_stand_for_many_leave_out_none() -> None:
@@ -135,8 +145,8 @@ def test_it_is_near_what_happens() -> None:
         law = DiscreteLaplace(Fraction(scale), Fraction(1, 100))
         happens = []
         for noise in np.random.default_rng(1).laplace(0, scale, (10, 1_000)):
-            (shrinkage,) = fitted(NoisyPair(counts + noise, nothing), law, 0.95, alike)
+            (shrinkage,) = fit_priors(NoisyPair(counts + noise, nothing), law, 0.95, alike)
             happens.append(((shrinkage.means(counts + noise, nothing)[0] - counts) ** 2).sum())
         activity = EstimatedActivity(np.array([1.0]), np.array([5_000.0]))
-        told = predicted_error(activity, 1, 2**0.5 * scale, 1_000, "l1", distinct=False)
-        assert 2 / 3 < told / np.mean(happens) < 3 / 2
+        predicted = predicted_error(activity, 1, 2**0.5 * scale, 1_000, "l1", distinct=False)
+        assert 2 / 3 < predicted / np.mean(happens) < 3 / 2

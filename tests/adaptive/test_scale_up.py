@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.scale_up import Norm, chances, scale_up, weights
+from headcount.adaptive.scale_up import Norm, inclusion_chances, scale_up, weights
 
 Floats = NDArray[np.float64]
 
@@ -36,25 +36,27 @@ norms = st.sampled_from(("l1", "l2"))
 def test_weights_use_up_the_limit_and_no_more(records: list[float], limit: int, norm: Norm) -> None:
     """A user with more than θ records weighs θ in all: their sum, or the sum of their squares."""
     values = np.array(records)
-    each = weights(values, limit, norm)
-    assert ((each > 0) & (each <= 1)).all()
-    assert (each[values <= limit] == 1).all()
-    assert np.allclose((each * values if norm == "l1" else each**2 * values)[values > limit], limit)
+    user_weights = weights(values, limit, norm)
+    assert ((user_weights > 0) & (user_weights <= 1)).all()
+    assert (user_weights[values <= limit] == 1).all()
+    assert np.allclose(
+        (user_weights * values if norm == "l1" else user_weights**2 * values)[values > limit], limit
+    )
 
 
 @given(activities(), norms)
-def test_the_curve_is_monotone_and_its_ends_are_known(heavy: EstimatedActivity, norm: Norm) -> None:
+def test_the_curve_is_monotone_with_correct_ends(heavy: EstimatedActivity, norm: Norm) -> None:
     """From Σ n / Σ w n for the rarest items to Σ 1 / Σ w for what everybody has; the ratio falls in between."""
     curve = scale_up(heavy, LIMIT, norm, distinct=True)
-    each = weights(heavy.records, LIMIT, norm)
-    most = float((heavy.users * each).sum())
+    user_weights = weights(heavy.records, LIMIT, norm)
+    most = float((heavy.users * user_weights).sum())
     at = np.concatenate([[0.0], np.geomspace(1e-9, 1.0, 300) * most])
     full = curve.apply(at)
     assert full[0] == 0
     assert (np.diff(full) > 0).all()
     ratios = full[1:] / at[1:]
     assert (np.diff(ratios) <= 1e-9 * ratios[:-1]).all()
-    slope = (heavy.users * heavy.records).sum() / (heavy.users * each * heavy.records).sum()
+    slope = (heavy.users * heavy.records).sum() / (heavy.users * user_weights * heavy.records).sum()
     assert ratios[0] == pytest.approx(slope, rel=1e-3)
     assert ratios[-1] == pytest.approx(heavy.total_users / most, rel=1e-3)
     assert float(curve.apply(np.array([3 * most]))[0]) == pytest.approx(3 * heavy.total_users, rel=1e-3)
@@ -64,8 +66,8 @@ def test_the_curve_is_monotone_and_its_ends_are_known(heavy: EstimatedActivity, 
 @given(activities(), norms)
 def test_where_records_count_all_items_are_scaled_alike(heavy: EstimatedActivity, norm: Norm) -> None:
     curve = scale_up(heavy, LIMIT, norm, distinct=False)
-    each = weights(heavy.records, LIMIT, norm)
-    ratio = heavy.total_records / (heavy.users * each * heavy.records).sum()
+    user_weights = weights(heavy.records, LIMIT, norm)
+    ratio = heavy.total_records / (heavy.users * user_weights * heavy.records).sum()
     values = np.array([0.0, 0.01, 1.0, 1e3, 1e9])
     assert np.allclose(curve.apply(values), values * ratio)
 
@@ -100,40 +102,40 @@ def crowd() -> Crowd:
 def test_records_of_a_crowd_come_out_unbiased(crowd: Crowd, norm: Norm) -> None:
     """The total exactly; single items off by chance alone: 50 popular ones within 25 %, on average within 2 %."""
     weighed = weights(crowd.drawn.astype(np.float64), LIMIT, norm) @ crowd.counts
-    found = scale_up(crowd.activity(crowd.drawn), LIMIT, norm, distinct=False).apply(weighed)
+    estimates = scale_up(crowd.activity(crowd.drawn), LIMIT, norm, distinct=False).apply(weighed)
     truth = crowd.counts.sum(axis=0)
-    assert found.sum() == pytest.approx(truth.sum())
-    relative = (found / truth)[:50]
+    assert estimates.sum() == pytest.approx(truth.sum())
+    relative = (estimates / truth)[:50]
     assert np.abs(relative - 1).max() < 0.25
     assert abs(relative.mean() - 1) < 0.02
 
 
 @NORMS
-def test_people_of_a_crowd_come_out_unbiased(crowd: Crowd, norm: Norm) -> None:
+def test_scaled_user_counts_are_unbiased(crowd: Crowd, norm: Norm) -> None:
     """Each counts once an item, and weighs by how many different items they have: the model sees draws alone.
 
     The model takes the number of different items for that of draws, which is less for those who have nearly
     everything: the first 20 items are right within 20 %, the rarest 100 on average within 35 % (29 % too few),
     and all together within 20 %. One ratio for all items would be off by more than half for the most popular.
     """
-    has = (crowd.counts > 0).astype(np.float64)
-    different = has.sum(axis=1)
+    has_item = (crowd.counts > 0).astype(np.float64)
+    different = has_item.sum(axis=1)
     heavy = different > LIMIT
-    has, different = has[heavy], different[heavy]
+    has_item, different = has_item[heavy], different[heavy]
     activity = crowd.activity(different.astype(np.int64))
-    weighed = weights(different, LIMIT, norm) @ has
-    found = scale_up(activity, LIMIT, norm, distinct=True).apply(weighed)
-    truth = has.sum(axis=0)
-    assert np.abs(found / truth - 1)[:20].max() < 0.2
-    assert abs((found[200:].sum() / truth[200:].sum()) - 1) < 0.35
-    assert abs(found.sum() / truth.sum() - 1) < 0.2
+    weighed = weights(different, LIMIT, norm) @ has_item
+    estimates = scale_up(activity, LIMIT, norm, distinct=True).apply(weighed)
+    truth = has_item.sum(axis=0)
+    assert np.abs(estimates / truth - 1)[:20].max() < 0.2
+    assert abs((estimates[200:].sum() / truth[200:].sum()) - 1) < 0.35
+    assert abs(estimates.sum() / truth.sum() - 1) < 0.2
     alike = scale_up(activity, LIMIT, norm, distinct=False).apply(weighed)
     if norm == "l1":
         assert alike[0] > 1.5 * truth[0]
 
 
 @NORMS
-def test_people_who_draw_as_the_model_says_come_out_unbiased(norm: Norm) -> None:
+def test_user_counts_of_the_assumed_model_are_unbiased(norm: Norm) -> None:
     """Users have an item of popularity q with probability 1 - exp(-n q), each by itself.
 
     3,000 items, 10 of each popularity: their average is within 5 % from popularity 1e-3 on, and within 10 % below
@@ -144,9 +146,9 @@ def test_people_who_draw_as_the_model_says_come_out_unbiased(norm: Norm) -> None
     users = np.array([3_000.0, 1_000.0, 300.0, 100.0])
     heavy = EstimatedActivity(records, users)
     popularities = np.repeat(np.geomspace(1e-4, 1, 300), 10)
-    counts = random.binomial(users.astype(np.int64)[None, :], chances(heavy, popularities))
+    counts = random.binomial(users.astype(np.int64)[None, :], inclusion_chances(heavy, popularities))
     weighed = counts @ weights(records, LIMIT, norm)
-    found = scale_up(heavy, LIMIT, norm, distinct=True).apply(weighed)
-    ratios = found.reshape(300, 10).sum(axis=1) / counts.sum(axis=1).reshape(300, 10).sum(axis=1)
+    estimates = scale_up(heavy, LIMIT, norm, distinct=True).apply(weighed)
+    ratios = estimates.reshape(300, 10).sum(axis=1) / counts.sum(axis=1).reshape(300, 10).sum(axis=1)
     assert np.abs(ratios[100:] - 1).max() < 0.05
     assert np.abs(ratios[:100].mean() - 1) < 0.1

@@ -8,17 +8,19 @@ import numpy as np
 import pytest
 
 from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.undetected_users import HiddenPeople, KnownPeople
+from headcount.adaptive.undetected_users import UndetectedUsers, UserEstimates
 
-SEEN = EstimatedActivity(np.array([10.0]), np.array([50.0]))
+OBSERVED = EstimatedActivity(np.array([10.0]), np.array([50.0]))
 MORE = EstimatedActivity(np.array([10.0, 40.0]), np.array([50.0, 5.0]))
 COUNTS = np.array([250.0, 0.0])
 
 
 def may_add(*, distinct: bool, of_one_item: float = 0.0) -> list[float]:
-    told = {"ratio": 0.0, "of_one_item": of_one_item}
-    found: list[float] = HiddenPeople.among(SEEN, MORE, 100, distinct=distinct, **told).may_add(COUNTS).tolist()
-    return found
+    options = {"ratio": 0.0, "of_one_item": of_one_item}
+    additions: list[float] = (
+        UndetectedUsers.among(OBSERVED, MORE, 100, distinct=distinct, **options).may_add(COUNTS).tolist()
+    )
+    return additions
 
 
 def test_they_have_what_others_have_or_all_alike() -> None:
@@ -26,20 +28,20 @@ def test_they_have_what_others_have_or_all_alike() -> None:
     assert may_add(distinct=False) == pytest.approx([200 * 250 / 500 + 2, 2])
 
 
-def test_where_people_count_nobody_adds_more_than_one() -> None:
+def test_where_users_are_counted_a_user_adds_at_most_one() -> None:
     assert may_add(distinct=True) == pytest.approx([5, 2])
 
 
 def test_under_a_cap_a_few_may_have_one_item_alone() -> None:
     """More than two of them, with all that the cap allows; nobody adds more than one where people count."""
-    capped = KnownPeople(SEEN, MORE, distinct=False, cap=30)
-    assert 60 < capped.of_one_item < 75
-    assert KnownPeople(SEEN, MORE, distinct=True, cap=30).of_one_item == 0
-    assert KnownPeople(SEEN, MORE, distinct=False).of_one_item == 0
+    capped = UserEstimates(OBSERVED, MORE, distinct=False, cap=30)
+    assert 60 < capped.per_item < 75
+    assert UserEstimates(OBSERVED, MORE, distinct=True, cap=30).per_item == 0
+    assert UserEstimates(OBSERVED, MORE, distinct=False).per_item == 0
     more = np.subtract(may_add(distinct=False, of_one_item=66), may_add(distinct=False))
     assert more == pytest.approx([66, 66])
 
 
-def test_an_item_has_no_more_people_than_there_may_be() -> None:
-    assert KnownPeople(SEEN, MORE, distinct=True).most_of_an_item == 55
-    assert KnownPeople(SEEN, MORE, distinct=False).most_of_an_item == math.inf
+def test_an_item_has_at_most_as_many_users_as_the_log() -> None:
+    assert UserEstimates(OBSERVED, MORE, distinct=True).max_item_count == 55
+    assert UserEstimates(OBSERVED, MORE, distinct=False).max_item_count == math.inf

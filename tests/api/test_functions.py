@@ -144,19 +144,19 @@ def test_a_function_takes_what_its_request_declares(name: str) -> None:
     declared = flags_of(FAMILIES[name].request_kind())
     taken = inspect.signature(FUNCTIONS[name]).parameters
     assert set(taken) - {"log", "ledger", "dataset", "analyst", "again", "engine"} == set(declared)
-    for each in declared:
-        if taken[each].kind is inspect.Parameter.KEYWORD_ONLY and not fields[each].is_required():
-            assert taken[each].default == fields[each].default
+    for parameter in declared:
+        if taken[parameter].kind is inspect.Parameter.KEYWORD_ONLY and not fields[parameter].is_required():
+            assert taken[parameter].default == fields[parameter].default
 
 
 @pytest.mark.parametrize("function", [*FUNCTIONS.values(), hc.read_events, hc.read_people, hc.read_tags])
 def test_help_tells_of_every_parameter(function: Callable[..., Any]) -> None:
-    told = (function.__doc__ or "").partition("\nParameters:\n")[2]
+    section = (function.__doc__ or "").partition("\nParameters:\n")[2]
     assert [
-        line.split(":")[0].strip() for line in told.split("\n") if line.startswith("    ") and line[4] != " "
+        line.split(":")[0].strip() for line in section.split("\n") if line.startswith("    ") and line[4] != " "
     ] == [*inspect.signature(function).parameters]
-    assert "--" not in told
-    assert "option" not in told or "the method's own: " in told
+    assert "--" not in section
+    assert "option" not in section or "the method's own: " in section
 
 
 def test_the_types_of_options_are_those_of_the_methods() -> None:
@@ -185,21 +185,21 @@ def test_a_type_checker_finds_what_is_misspelt(log: hc.EventLog) -> None:
 def test_a_reader_takes_what_is_declared(kind: str, reader: Callable[..., Any]) -> None:
     _, *taken = inspect.signature(reader).parameters.values()
     declared = READERS[kind].flags()
-    assert {each.name for each in taken} == set(declared)
+    assert {parameter.name for parameter in taken} == set(declared)
     assert READERS[kind].home.endswith(f":{reader.__name__}")
-    for each in taken:
-        flag = declared[each.name]
-        assert flag.default is None or each.default == flag.default
-        assert flag.choices == () or each.default in (*flag.choices, None)
+    for parameter in taken:
+        flag = declared[parameter.name]
+        assert flag.default is None or parameter.default == flag.default
+        assert flag.choices == () or parameter.default in (*flag.choices, None)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_command_offers_what_is_declared_and_no_more(name: str) -> None:
     family = FAMILIES[name]
-    found: Any = program
+    command: Any = program
     for word in family.command:
-        found = found.get_command(click.Context(found), word)
-    offered = {each.name for each in found.params}
+        command = command.get_command(click.Context(command), word)
+    offered = {parameter.name for parameter in command.params}
     charged = {"ledger", "dataset", "analyst", "again", "engine", "conf", "threads"}
     shared = {"events", "config", *charged, "out", "force", "dry_run", "as_json"}
     declared = {*READERS[family.reads].names, *flags_of(family.request_kind())}

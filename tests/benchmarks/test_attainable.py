@@ -23,13 +23,13 @@ def test_hardly_any_noise_hides_nothing(truth: accuracy.Truth) -> None:
 
 
 def test_of_counts_with_the_right_sum_quantiles_are_nearest(truth: accuracy.Truth) -> None:
-    found = absolute_errors(truth, "1", 1, LocalEngine())
-    assert found["medians"] <= found["right sum"] <= found["means"] * 1.01
-    assert found["sum of means"] == pytest.approx(1, abs=0.1)
-    assert found["sum of right sum"] == pytest.approx(1, abs=0.02)
-    assert found["medians"] < found["ours"]
+    errors = absolute_errors(truth, "1", 1, LocalEngine())
+    assert errors["medians"] <= errors["right sum"] <= errors["means"] * 1.01
+    assert errors["sum of means"] == pytest.approx(1, abs=0.1)
+    assert errors["sum of right sum"] == pytest.approx(1, abs=0.02)
+    assert errors["medians"] < errors["ours"]
 
 
 def test_tables_that_get_all_of_it_have_less_noise(truth: accuracy.Truth) -> None:
     plain, free = (measured(truth, "1", 1, LocalEngine(), 4, free=free).draft for free in (False, True))
-    assert free.law.variance / plain.law.variance == pytest.approx(0.84**2, rel=1e-3)
+    assert free.distribution.variance / plain.distribution.variance == pytest.approx(0.84**2, rel=1e-3)

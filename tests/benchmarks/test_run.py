@@ -34,8 +34,8 @@ def rows_of(*acts: Callable[[Bench], list[Row]]) -> dict[str, Callable[[Bench], 
 
 
 def good(bench: Bench) -> list[Row]:
-    found = bench.once("rival good", lambda: {"seconds": 1.0})
-    return [Row("good", f"{found['seconds']} s", "–", "met")]
+    entry = bench.once("rival good", lambda: {"seconds": 1.0})
+    return [Row("good", f"{entry['seconds']} s", "–", "met")]
 
 
 def failing(bench: Bench) -> list[Row]:
@@ -55,18 +55,18 @@ def take(monkeypatch: pytest.MonkeyPatch, acts: dict[str, Any], source: str = "a
     run = Kept(source)
     if resume:
         run.resume()
-    program.measure(Bench(["1m"], [], 1.0, run.seen, run.save), run, list(acts))
+    program.measure(Bench(["1m"], [], 1.0, run.measurements, run.save), run, list(acts))
     return run
 
 
 @pytest.mark.parametrize("name", ["costs", "errors", "page", "table"])
 def test_examples(name: str) -> None:
-    found = doctest.testmod(importlib.import_module(f"benchmarks.{name}"))
-    assert found.attempted
-    assert not found.failed
+    results = doctest.testmod(importlib.import_module(f"benchmarks.{name}"))
+    assert results.attempted
+    assert not results.failed
 
 
-def test_a_failure_is_told_and_the_rest_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_reported_and_the_rest_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     run = take(monkeypatch, rows_of(failing, good))
     assert "no such library" in run.rows["0"][0].measured
     assert run.rows["1"][0].verdict == "met"
@@ -75,8 +75,8 @@ def test_a_failure_is_told_and_the_rest_goes_on(monkeypatch: pytest.MonkeyPatch)
 
 def test_an_interrupted_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     take(monkeypatch, rows_of(failing, good, interrupted))
-    known = json.loads(kept.RESULTS.read_text())
-    assert "rival good" in known["measurements"]
+    results = json.loads(kept.RESULTS.read_text())
+    assert "rival good" in results["measurements"]
     again = take(monkeypatch, rows_of(good, interrupted, good), resume=True)
     assert list(again.rows) == ["0", "1", "2"]  # what was whole is kept, what failed is tried again
     assert all(row.verdict == "met" for rows in again.rows.values() for row in rows)
@@ -90,21 +90,21 @@ def test_other_source_keeps_rivals_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     take(monkeypatch, rows_of(ours))
     run = Kept("b")
     assert "source has changed" in run.resume()
-    assert list(run.seen) == ["rival good"]
+    assert list(run.measurements) == ["rival good"]
     assert not run.rows
 
 
 def test_contestants_in_one_table() -> None:
     run = Kept("a")
-    run.seen["contestant sra 1m"] = {**MEASURED, "errors": ERRORS}
-    run.seen["rival opendp 1m"] = {**MEASURED, "warm": 60.0, "errors": ERRORS, "once": True}
-    run.seen["rival tumult does the job"] = {"could not run": "no Java"}
-    lines = contest_rows.contest_lines(run.seen, "1")
+    run.measurements["contestant sra 1m"] = {**MEASURED, "errors": ERRORS}
+    run.measurements["rival opendp 1m"] = {**MEASURED, "warm": 60.0, "errors": ERRORS, "once": True}
+    run.measurements["rival tumult does the job"] = {"could not run": "no Java"}
+    lines = contest_rows.contest_lines(run.measurements, "1")
     assert [line[0] for line in lines] == [contest_rows.OURS["sra"], "opendp", "tumult"]
     assert lines[1][5:7] == ("60¹", "30")
     assert "no Java" in lines[2][3]
-    said = table.contestants(run)
-    assert all(rival.cannot in said for rival in contest.RIVALS)
+    html = table.contestants(run)
+    assert all(rival.cannot in html for rival in contest.RIVALS)
 
 
 def test_errors_are_those_of_the_written_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ def test_wrong_sums_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_page_has_its_marks() -> None:
-    found = page.replaced(page.PAGE.read_text(encoding="utf-8"), "new")
-    assert found.count("new\n\n" + page.END) == 1
+    new_page = page.replaced(page.PAGE.read_text(encoding="utf-8"), "new")
+    assert new_page.count("new\n\n" + page.END) == 1
     with pytest.raises(ValueError, match="marks"):
         page.replaced("none", "new")

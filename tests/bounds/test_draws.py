@@ -34,8 +34,8 @@ def test_siphash_is_siphash(length: int) -> None:
 
 def test_mix_is_splitmix() -> None:
     states = np.array([1234567 + n * draws.GOLDEN for n in range(1, 5)], dtype=object)
-    found = draws.mix((states & (2**64 - 1)).astype(np.uint64))
-    assert found.tolist() == SPLITMIX_VECTORS
+    mixed = draws.mix((states & (2**64 - 1)).astype(np.uint64))
+    assert mixed.tolist() == SPLITMIX_VECTORS
 
 
 @given(st.binary(min_size=16, max_size=16), st.integers(-(2**63), 2**63 - 1), st.text(max_size=30))
@@ -63,36 +63,38 @@ def test_draws_of_records_are_uniform_and_distinct() -> None:
 @pytest.mark.parametrize("sixteenths", [1, 4, 8, 15])
 def test_lots_take_users_with_the_declared_probability(sixteenths: int) -> None:
     """Exact binomial test, false-alarm rate ``laws.LEVEL`` (the key is fixed)."""
-    taken = draws.admitted(keys(6_000), sixteenths << 60)
+    taken = draws.admit_users(keys(6_000), sixteenths << 60)
     assert binomial(int(taken.sum()), 6_000, sixteenths / 16) > LEVEL
 
 
 def test_lots_at_the_borders() -> None:
     many = keys(1_000)
-    assert not draws.admitted(many, 0).any()
-    assert not draws.admitted(many, 1).any()
-    assert draws.admitted(many, 2**64 - 1).all()
-    assert draws.admitted(many, 2**64).all()
+    assert not draws.admit_users(many, 0).any()
+    assert not draws.admit_users(many, 1).any()
+    assert draws.admit_users(many, 2**64 - 1).all()
+    assert draws.admit_users(many, 2**64).all()
     lowest = draws.mix(draws.mix(many)).min()
-    assert draws.admitted(many, int(lowest)).sum() == 0
-    assert draws.admitted(many, int(lowest) + 1).sum() == 1
+    assert draws.admit_users(many, int(lowest)).sum() == 0
+    assert draws.admit_users(many, int(lowest) + 1).sum() == 1
 
 
 def test_a_larger_admission_takes_the_same_users_and_more() -> None:
-    few, more = (draws.admitted(keys(1_000), admission) for admission in (2**62, 2**63))
+    few, more = (draws.admit_users(keys(1_000), admission) for admission in (2**62, 2**63))
     assert (few <= more).all()
 
 
 def test_a_lot_tells_nothing_of_the_records_and_contexts_of_a_user() -> None:
     """Chi-square of who is taken, which of two records comes first and which context wins, at ``laws.LEVEL``."""
     many, zeros = keys(8_000), np.zeros(8_000, dtype=np.int64)
-    taken = draws.admitted(many, 2**63)
-    contexts = draws.chosen_contexts(np.tile(np.array([[1, 1, 0]]), (8_000, 1)), many)
+    taken = draws.admit_users(many, 2**63)
+    contexts = draws.choose_contexts(np.tile(np.array([[1, 1, 0]]), (8_000, 1)), many)
     for cell in (0, 1, 77):
-        first, other = (draws.record_draws(many, zeros + each, zeros) for each in (cell, cell + 1))
-        seen = Counter(zip(taken.tolist(), (first < other).tolist(), contexts.tolist(), strict=True))
+        first, other = (
+            draws.record_draws(many, zeros + context_number, zeros) for context_number in (cell, cell + 1)
+        )
+        outcomes = Counter(zip(taken.tolist(), (first < other).tolist(), contexts.tolist(), strict=True))
         law = dict.fromkeys(itertools.product((False, True), (False, True), (0, 1)), 1 / 8)
-        assert fits(seen, law) > LEVEL
+        assert fits(outcomes, law) > LEVEL
         assert fits(Counter(zip(taken.tolist(), (first < 2**63).tolist(), strict=True)),
                     dict.fromkeys(itertools.product((False, True), repeat=2), 1 / 4)) > LEVEL  # fmt: skip
 
@@ -115,18 +117,18 @@ def test_rank_bits(ranks: Any, bits: int) -> None:
     assert draws.rank_bits(None if ranks is None else np.array(ranks, dtype=np.int64)) == bits
 
 
-def test_one_context_the_most_frequent_known_ties_at_random() -> None:
+def test_ties_of_the_most_frequent_context_break_at_random() -> None:
     many = keys(6_000)
     tallies = np.tile(np.array([[2, 5, 5, 1, 5, 99]]), (6_000, 1))
-    chosen = draws.chosen_contexts(tallies, many)
+    chosen = draws.choose_contexts(tallies, many)
     assert fits(Counter(chosen.tolist()), {1: 1 / 3, 2: 1 / 3, 4: 1 / 3}) > LEVEL
-    assert draws.chosen_contexts(np.array([[0, 0, 7], [0, 0, 0], [1, 0, 7]]), many[:3]).tolist() == [2, 2, 0]
+    assert draws.choose_contexts(np.array([[0, 0, 7], [0, 0, 0], [1, 0, 7]]), many[:3]).tolist() == [2, 2, 0]
 
 
 def test_the_choice_of_a_context_is_independent_of_the_records_kept_in_it() -> None:
     """Ties between contexts once were broken by the very draws of the first item's records."""
     many = keys(6_000)
-    chosen = draws.chosen_contexts(np.tile(np.array([[1, 1, 0]]), (6_000, 1)), many)
+    chosen = draws.choose_contexts(np.tile(np.array([[1, 1, 0]]), (6_000, 1)), many)
     first = draws.record_draws(many, chosen.astype(np.int64), np.zeros(6_000, dtype=np.int64))
     other = draws.record_draws(many, 3 + chosen.astype(np.int64), np.zeros(6_000, dtype=np.int64))
     assert fits(Counter((first < other).tolist()), {True: 0.5, False: 0.5}) > LEVEL

@@ -18,20 +18,20 @@ from headcount.bounds import (
     FIXED_POINT,
     Bounded,
     Sensitivity,
-    column,
     fourier,
     group_sums,
     head,
     inverse_fourier,
     inverse_walsh_hadamard,
-    part,
+    take_column,
+    take_places,
     walsh_hadamard,
 )
 from headcount.bounds.bounded import SEAL, root_above
 
 Integers = NDArray[np.int64]
 Map = Callable[[Bounded], Bounded]
-ONE = Sensitivity(l1=1, l2_squared=1, linf=1)
+UNIT_SENSITIVITY = Sensitivity(l1=1, l2_squared=1, linf=1)
 
 values_of = st.lists(st.integers(-(2**20), 2**20), min_size=1, max_size=4)
 reaches = st.sampled_from(
@@ -47,15 +47,15 @@ reaches = st.sampled_from(
 )
 
 
-def bounded(values: Any, reach: Sensitivity = ONE) -> Bounded:
+def bounded(values: Any, reach: Sensitivity = UNIT_SENSITIVITY) -> Bounded:
     return Bounded(np.array(values, dtype=np.int64), reach, SEAL, unit=3, admission=Fraction(1, 7))
 
 
 def changes(size: int, reach: Sensitivity) -> Iterator[Integers]:
     """Everything that one person can add or take away."""
     for change in product(range(-reach.linf, reach.linf + 1), repeat=size):
-        sizes = [abs(each) for each in change]
-        if sum(sizes) <= reach.l1 and sum(each**2 for each in sizes) <= reach.l2_squared:
+        sizes = [abs(step) for step in change]
+        if sum(sizes) <= reach.l1 and sum(step**2 for step in sizes) <= reach.l2_squared:
             yield np.array(change, dtype=np.int64)
 
 
@@ -66,9 +66,9 @@ def furthest(take: Map, values: Integers, reach: Sensitivity) -> Sensitivity:
         take(bounded(values + change, reach)).sensitive_values - before for change in changes(values.size, reach)
     ]
     return Sensitivity(
-        l1=max(int(np.abs(each).sum()) for each in moved),
-        l2_squared=max(int((each**2).sum()) for each in moved),
-        linf=max(int(np.abs(each).max()) for each in moved),
+        l1=max(int(np.abs(change).sum()) for change in moved),
+        l2_squared=max(int((change**2).sum()) for change in moved),
+        linf=max(int(np.abs(change).max()) for change in moved),
     )
 
 
@@ -80,7 +80,7 @@ def assert_covers(declared: Sensitivity, actual: Sensitivity) -> None:
 
 @given(values_of, reaches, st.data())
 @settings(max_examples=60, deadline=None)
-def test_nobody_moves_group_sums_further(values: list[int], reach: Sensitivity, data: st.DataObject) -> None:
+def test_group_sums_keep_the_sensitivity(values: list[int], reach: Sensitivity, data: st.DataObject) -> None:
     labels = np.array([data.draw(st.integers(0, 2)) for _ in values], dtype=np.int64)
     declared = group_sums(bounded(values, reach), labels, 3).sensitivity
     assert_covers(declared, furthest(lambda b: group_sums(b, labels, 3), np.array(values), reach))
@@ -89,7 +89,7 @@ def test_nobody_moves_group_sums_further(values: list[int], reach: Sensitivity, 
 
 @given(values_of, reaches, st.data())
 @settings(max_examples=60, deadline=None)
-def test_nobody_moves_a_head_further(values: list[int], reach: Sensitivity, data: st.DataObject) -> None:
+def test_a_head_keeps_the_sensitivity(values: list[int], reach: Sensitivity, data: st.DataObject) -> None:
     size = data.draw(st.integers(1, len(values)))
     declared = head(bounded(values, reach), size).sensitivity
     assert_covers(declared, furthest(lambda b: head(b, size), np.array(values), reach))
@@ -97,22 +97,22 @@ def test_nobody_moves_a_head_further(values: list[int], reach: Sensitivity, data
 
 @given(values_of, reaches, st.data())
 @settings(max_examples=60, deadline=None)
-def test_nobody_moves_a_part_further(values: list[int], reach: Sensitivity, data: st.DataObject) -> None:
+def test_a_part_keeps_the_sensitivity(values: list[int], reach: Sensitivity, data: st.DataObject) -> None:
     places = data.draw(st.lists(st.integers(0, len(values) - 1), min_size=1, unique=True))
-    taken = part(bounded(values, reach), places)
+    taken = take_places(bounded(values, reach), places)
     assert taken.sensitive_values.tolist() == [values[place] for place in places]
-    assert_covers(taken.sensitivity, furthest(lambda b: part(b, places), np.array(values), reach))
+    assert_covers(taken.sensitivity, furthest(lambda b: take_places(b, places), np.array(values), reach))
     assert taken.sensitivity.l1 <= len(places) * reach.linf
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=2), reaches)
 @settings(max_examples=60, deadline=None)
-def test_nobody_moves_a_column_further(rows: list[tuple[int, int]], reach: Sensitivity) -> None:
+def test_a_column_keeps_the_sensitivity(rows: list[tuple[int, int]], reach: Sensitivity) -> None:
     values = np.array(rows, dtype=np.int64)
     for place in (0, 1):
-        taken = column(bounded(values, reach), place)
+        taken = take_column(bounded(values, reach), place)
         assert taken.sensitive_values.tolist() == [row[place] for row in rows]
-        actual = furthest(lambda b: column(_as_table(b), place), values.ravel(), reach)  # noqa: B023
+        actual = furthest(lambda b: take_column(_as_table(b), place), values.ravel(), reach)  # noqa: B023
         assert_covers(taken.sensitivity, actual)
 
 
@@ -122,7 +122,7 @@ def _as_table(flat: Bounded) -> Bounded:
 
 @given(values_of, reaches)
 @settings(max_examples=60, deadline=None)
-def test_nobody_moves_walsh_hadamard_coefficients_further(values: list[int], reach: Sensitivity) -> None:
+def test_walsh_hadamard_coefficients_keep_the_sensitivity(values: list[int], reach: Sensitivity) -> None:
     declared = walsh_hadamard(bounded(values, reach)).sensitivity
     actual = furthest(walsh_hadamard, np.array(values), reach)
     assert_covers(declared, actual)
@@ -132,7 +132,7 @@ def test_nobody_moves_walsh_hadamard_coefficients_further(values: list[int], rea
 
 @given(values_of, reaches)
 @settings(max_examples=60, deadline=None)
-def test_nobody_moves_fourier_coefficients_further(values: list[int], reach: Sensitivity) -> None:
+def test_fourier_coefficients_keep_the_sensitivity(values: list[int], reach: Sensitivity) -> None:
     declared = fourier(bounded(values, reach)).sensitivity
     actual = furthest(fourier, np.array(values), reach)
     assert_covers(declared, actual)
@@ -170,10 +170,10 @@ def test_a_head_is_part_of_the_whole(size: int) -> None:
 
 
 @pytest.mark.parametrize("places", [[1, 1], [2, -1], [3], [-4]], ids=str)
-def test_each_place_is_taken_once(places: list[int]) -> None:
+def test_repeated_places_are_refused(places: list[int]) -> None:
     """Twice the same value would move twice as far; counted from the end it is the same value, too."""
     with pytest.raises(ValueError, match="each of 3 places may be taken once"):
-        part(bounded([1, 2, 3]), places)
+        take_places(bounded([1, 2, 3]), places)
 
 
 @given(st.integers(0, 10**60))
@@ -186,7 +186,7 @@ def test_roots_are_rounded_up(number: int) -> None:
 MAPS: dict[str, Map] = {
     "group_sums": lambda b: group_sums(b, np.zeros(4, dtype=np.int64), 1),
     "head": lambda b: head(b, 2),
-    "part": lambda b: part(b, [3, 1]),
+    "part": lambda b: take_places(b, [3, 1]),
     "walsh_hadamard": walsh_hadamard,
     "fourier": fourier,
 }
@@ -208,7 +208,7 @@ def test_a_map_takes_bounded_values_alone(name: str) -> None:
     class Forged(Bounded):
         """A subclass could say anything of its sensitivity."""
 
-    forged = Forged(np.zeros(4, dtype=np.int64), ONE, SEAL)
+    forged = Forged(np.zeros(4, dtype=np.int64), UNIT_SENSITIVITY, SEAL)
     for given_ in (np.zeros(4, dtype=np.int64), [1, 2, 3, 4], forged, None):
         with pytest.raises(TypeError, match="Bounded values alone"):
             MAPS[name](given_)  # type: ignore[arg-type]
@@ -216,11 +216,11 @@ def test_a_map_takes_bounded_values_alone(name: str) -> None:
 
 def test_a_column_is_a_copy_with_unit_and_admission() -> None:
     table = bounded([[1, 2], [3, 4]])
-    taken = column(table, 1)
+    taken = take_column(table, 1)
     assert (taken.unit, taken.admission) == (3, Fraction(1, 7))
     assert not np.shares_memory(taken.sensitive_values, table.sensitive_values)
     with pytest.raises(TypeError, match="Bounded values alone"):
-        column(np.zeros((2, 2), dtype=np.int64), 0)  # type: ignore[arg-type]
+        take_column(np.zeros((2, 2), dtype=np.int64), 0)  # type: ignore[arg-type]
 
 
 # Walsh-Hadamard
@@ -251,7 +251,7 @@ def test_walsh_hadamard_is_exact_pads_with_zeros_and_goes_back(values: list[int]
     padded = [*values, *[0] * (size - len(values))]
     expected = [sum(int(h) * value for h, value in zip(row, padded, strict=True)) for row in hadamard(size)]
     assert coefficients.tolist() == expected
-    assert sum(each**2 for each in coefficients.tolist()) == size * sum(each**2 for each in values)
+    assert sum(value**2 for value in coefficients.tolist()) == size * sum(value**2 for value in values)
     assert inverse_walsh_hadamard(coefficients.astype(float), size, len(values)).tolist() == values
 
 

@@ -12,41 +12,41 @@ import pytest
 import headcount as hc
 from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.bounds import (
-    UNDRAWN,
-    Activity,
-    Among,
+    NO_SECRET,
+    ActivityHistogram,
     Bound,
-    BoundedLook,
     BoundedTables,
-    Cells,
-    Departures,
+    BoundedTopItemCounts,
+    CenteredCooccurrence,
+    ClassProfile,
+    DistinctItemsSign,
+    FactorGradients,
     FixedRange,
-    Likings,
-    Look,
+    GroupCells,
+    ItemSubset,
+    KeepTopScored,
+    KeySupport,
+    KeyWeights,
     Marginals,
     Noisy,
-    Offsets,
-    Pairs,
-    People,
-    PersonGroups,
-    PersonTotals,
-    PersonValues,
-    Pick,
     Raters,
-    Records,
-    Sample,
-    SampledPairs,
+    RatingCovariance,
+    RatingOffsets,
+    RecordCap,
+    SampledItemPairs,
+    SampleRecords,
     SampleUsers,
-    Scale,
-    Shares,
-    Spread,
-    Support,
     Taggers,
     TagMarginals,
     TagPairs,
     TagWeights,
+    TopItemCounts,
+    UserGroups,
+    UsersPerColumn,
+    UserTotals,
+    UserValues,
     ValueGrid,
-    Variety,
+    WeightToThreshold,
 )
 from headcount.engines.local.engine import MEASURES, LocalEngine
 from headcount.events.grid import Grid
@@ -55,32 +55,34 @@ from headcount.events.log import EventLog
 SECRET = bytes(range(16))
 ITEMS, PARTS = ["tea", "rye", "oat"], ["AM", "PM"]
 SCORES = Noisy(np.array([3, 9, 3]), DiscreteLaplace.from_json({"scale": "1"}))
-CELLS = Cells(Grid.of({"stars": {"edges": [0, 2, 6]}, "item": {"values": ITEMS}}))
-LOOK = Look(Shares("items", np.arange(3) % 2, above=1), Among(np.array([2, 0])), (1, 3), (1, 2))
+CELLS = GroupCells(Grid.of({"stars": {"edges": [0, 2, 6]}, "item": {"values": ITEMS}}))
+REFINEMENT = TopItemCounts(
+    ClassProfile("items", np.arange(3) % 2, above=1), ItemSubset(np.array([2, 0])), (1, 3), (1, 2)
+)
 BOUNDS: tuple[Bound[Any], ...] = (
-    Sample(2),
+    SampleRecords(2),
     SampleUsers(2, 1 << 63),
-    Pick(2, SCORES),
-    Scale(2),
-    Activity("edges", 4),
-    Shares("edges", np.arange(9) % 2, above=1),
-    LOOK,
-    Records("items", 3),
-    People("edges"),
-    Support(1),
-    Variety(),
-    Spread("roots", 2, ((2, 50_000),)),
-    PersonTotals(2, FixedRange(1, 5, 1)),
-    PersonValues(2, ValueGrid((2.5,)), "items"),
-    PersonGroups(1),
-    Cells(Grid.of({"stars": {"edges": [0, 2, 6]}}), records=2),
+    KeepTopScored(2, SCORES),
+    WeightToThreshold(2),
+    ActivityHistogram("edges", 4),
+    ClassProfile("edges", np.arange(9) % 2, above=1),
+    REFINEMENT,
+    RecordCap("items", 3),
+    UsersPerColumn("edges"),
+    KeySupport(1),
+    DistinctItemsSign(),
+    KeyWeights("roots", 2, ((2, 50_000),)),
+    UserTotals(2, FixedRange(1, 5, 1)),
+    UserValues(2, ValueGrid((2.5,)), "items"),
+    UserGroups(1),
+    GroupCells(Grid.of({"stars": {"edges": [0, 2, 6]}}), records=2),
     Marginals(CELLS, ((0,), (0, 1))),
     Raters(),
-    Offsets(3, "l2"),
-    Pairs(2, "l1", np.arange(3)),
-    SampledPairs(Sample(2), np.arange(3)),
-    Departures(np.arange(3), np.array([5, 2, 0])),
-    Likings(np.arange(3), np.array([[700], [0], [-300]]), np.zeros(3, dtype=np.int64)),
+    RatingOffsets(3, "l2"),
+    RatingCovariance(2, "l1", np.arange(3)),
+    SampledItemPairs(SampleRecords(2), np.arange(3)),
+    CenteredCooccurrence(np.arange(3), np.array([5, 2, 0])),
+    FactorGradients(np.arange(3), np.array([[700], [0], [-300]]), np.zeros(3, dtype=np.int64)),
     Taggers(),
     TagWeights("l1"),
     TagMarginals("l2"),
@@ -105,14 +107,14 @@ def log_of(rows: list[tuple[str, str, str, float]], bound: Bound[Any]) -> EventL
     names = ("user", "item", "part", "stars")
     kinds = (pa.string(), pa.string(), pa.string(), pa.float64())
     table = pa.table({n: pa.array([row[at] for row in rows], kinds[at]) for at, n in enumerate(names)})
-    if isinstance(bound, Cells | Marginals):
+    if isinstance(bound, GroupCells | Marginals):
         return hc.read_people(table, user="user")
     if isinstance(bound, Taggers | TagWeights | TagMarginals | TagPairs):
         return hc.read_tags(table, user="user", resource="item", tag="part", resources=ITEMS, vocabulary=PARTS)
-    if isinstance(bound, Support | Spread | Variety):
+    if isinstance(bound, KeySupport | KeyWeights | DistinctItemsSign):
         return hc.read_events(table, user="user", item="item", select_items=True)
     words: dict[str, Any] = {"context": "part", "contexts": PARTS}
-    if isinstance(bound, PersonTotals | PersonValues | Raters | Offsets | Pairs | Likings):
+    if isinstance(bound, UserTotals | UserValues | Raters | RatingOffsets | RatingCovariance | FactorGradients):
         words = {"value": "stars", "value_range": "1,5"}
     return hc.read_events(table, user="user", item="item", items=ITEMS, **words)
 
@@ -123,20 +125,20 @@ def shown(measured: Any) -> Any:
         pairs = zip(measured.sensitive_ids.to_pylist(), measured.sensitive_weights.tolist(), strict=True)
         return sorted(pairs), measured.bound
     if hasattr(measured, "sensitive_ids"):
-        pairs = zip(measured.sensitive_ids.to_pylist(), measured.sensitive_people.tolist(), strict=True)
+        pairs = zip(measured.sensitive_ids.to_pylist(), measured.sensitive_users.tolist(), strict=True)
         return sorted(pairs), measured.limit
     if hasattr(measured, "sensitive_columns"):
-        return measured.sensitive_columns.tolist(), measured.sensitive_people.tolist(), measured.sensitivity
+        return measured.sensitive_columns.tolist(), measured.sensitive_users.tolist(), measured.sensitivity
     if hasattr(measured, "sensitive_values"):
         return measured.sensitive_values.tolist(), measured.sensitivity, measured.unit, measured.admission
     if hasattr(measured, "starts"):
         runs = zip(measured.starts[:-1], measured.starts[1:], strict=True)
         return measured.sums.tolist(), [sorted(measured.columns[first:last].tolist()) for first, last in runs]
     if isinstance(measured, BoundedTables):
-        return [shown(each) for each in measured.tables]
-    if isinstance(measured, BoundedLook):
-        return [shown(each) for each in (measured.shares, measured.people, *measured.counts)]
-    return {name: shown(each) for name, each in vars(measured).items() if each is not None}
+        return [shown(part) for part in measured.tables]
+    if isinstance(measured, BoundedTopItemCounts):
+        return [shown(part) for part in (measured.shares, measured.people, *measured.counts)]
+    return {name: shown(value) for name, value in vars(measured).items() if value is not None}
 
 
 def test_every_bound_is_here() -> None:
@@ -145,43 +147,45 @@ def test_every_bound_is_here() -> None:
 
 @pytest.mark.parametrize("bound", BOUNDS, ids=lambda bound: type(bound).__name__)
 @pytest.mark.parametrize("border", ["u", "u13", "u5", "z"])
-def test_two_groups_of_people_are_all_of_them(bound: Bound[Any], border: str) -> None:
+def test_sums_of_disjoint_users_add_up(bound: Bound[Any], border: str) -> None:
     everyone = rows()
     parts = [row for row in everyone if row[0] < border], [row for row in everyone if row[0] >= border]
-    one, other = (LocalEngine(threads=1).measure(log_of(part, bound), bound, SECRET) for part in parts)
+    left, other = (LocalEngine(threads=1).measure(log_of(part, bound), bound, SECRET) for part in parts)
     whole = LocalEngine(threads=1).measure(log_of(everyone, bound), bound, SECRET)
-    assert shown(one.with_others(other)) == shown(whole)
-    assert shown(other.with_others(one)) == shown(whole)
+    assert shown(left.with_others(other)) == shown(whole)
+    assert shown(other.with_others(left)) == shown(whole)
 
 
 @pytest.mark.parametrize("bound", BOUNDS, ids=lambda bound: type(bound).__name__)
-def test_a_person_in_both_groups_shows(bound: Bound[Any]) -> None:
+def test_a_user_in_both_groups_is_detected(bound: Bound[Any]) -> None:
     """The same people twice are not the same as once: the test above could fail."""
     whole = LocalEngine(threads=1).measure(log_of(rows(), bound), bound, SECRET)
     assert shown(whole.with_others(whole)) != shown(whole)
 
 
 @pytest.mark.parametrize(
-    "bound", [each for each in BOUNDS if not each.draws], ids=lambda each: type(each).__name__
+    "bound", [bound for bound in BOUNDS if not bound.draws], ids=lambda bound: type(bound).__name__
 )
 def test_what_says_that_it_draws_nothing_hangs_on_no_secret(bound: Bound[Any]) -> None:
-    one, other = (LocalEngine().measure(log_of(rows(), bound), bound, secret) for secret in (SECRET, UNDRAWN))
-    assert shown(one) == shown(other)
+    first, other = (LocalEngine().measure(log_of(rows(), bound), bound, secret) for secret in (SECRET, NO_SECRET))
+    assert shown(first) == shown(other)
 
 
 def test_what_is_of_another_bound_is_refused() -> None:
     pairs: tuple[tuple[Bound[Any], Bound[Any]], ...] = (
-        (Sample(2), Sample(3)),
-        (Activity("items", 3), Activity("items", 4)),
-        (People("items"), People("edges")),
-        (Support(1), Support(2)),
-        (Spread("shares"), Spread("one")),
-        (Records("items", 3), Records("items", 4)),
-        (LOOK, replace(LOOK, limits=(2, 3))),
-        (PersonTotals(2), PersonTotals(3)),
+        (SampleRecords(2), SampleRecords(3)),
+        (ActivityHistogram("items", 3), ActivityHistogram("items", 4)),
+        (UsersPerColumn("items"), UsersPerColumn("edges")),
+        (KeySupport(1), KeySupport(2)),
+        (KeyWeights("shares"), KeyWeights("one")),
+        (RecordCap("items", 3), RecordCap("items", 4)),
+        (REFINEMENT, replace(REFINEMENT, limits=(2, 3))),
+        (UserTotals(2), UserTotals(3)),
         (Marginals(CELLS, ((0,),)), Marginals(CELLS, ((0,), (0,)))),
     )
     for bound, another in pairs:
-        one, other = (LocalEngine().measure(log_of(rows(), each), each, SECRET) for each in (bound, another))
+        left, other = (
+            LocalEngine().measure(log_of(rows(), own_bound), own_bound, SECRET) for own_bound in (bound, another)
+        )
         with pytest.raises(ValueError, match="not of the same bound"):
-            one.with_others(other)
+            left.with_others(other)

@@ -64,9 +64,9 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
     def start(*arguments: object) -> Outcome:
         capsys.readouterr()
-        code = main([str(each) for each in arguments])
-        said = capsys.readouterr()
-        return Outcome(code, said.out, said.err)
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
 
     return start
 
@@ -104,7 +104,7 @@ def program() -> Callable[..., subprocess.Popen[bytes]]:
 
 
 @pytest.fixture
-def made(run: Run, work: Path) -> Path:
+def release_folder(run: Run, work: Path) -> Path:
     """Return a release of items and weekdays."""
     assert run(*RELEASE, *WEEKDAY, "--out", "made", "--quiet").code == 0
     return work / "made"

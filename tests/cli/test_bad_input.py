@@ -239,7 +239,7 @@ NOT_COUNTED = {
 
 @pytest.mark.parametrize("name", NOT_COUNTED)
 @pytest.mark.parametrize("more", [(), ("--drop-nulls",)], ids=["", "flag"])
-def test_what_cannot_be_read_is_left_out_and_the_curator_is_told(
+def test_unreadable_rows_are_dropped_and_reported_to_the_curator(
     run: Run, work: Path, name: str, more: tuple[str, ...]
 ) -> None:
     content, words = NOT_COUNTED[name]
@@ -279,24 +279,24 @@ READING: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", READING)
-def test_reading_refuses_in_one_sentence(run: Run, made: Path, name: str) -> None:
+def test_reading_refuses_in_one_sentence(run: Run, release_folder: Path, name: str) -> None:
     arguments, words = READING[name]
-    before = {path: path.read_bytes() for path in made.parent.rglob("*") if path.is_file()}
+    before = {path: path.read_bytes() for path in release_folder.parent.rglob("*") if path.is_file()}
     done = run(*arguments)
     assert done.code == 2
     assert "--json" in arguments or done.out == ""
     for word in words:
         assert word in done.complaint
-    assert before == {path: path.read_bytes() for path in made.parent.rglob("*") if path.is_file()}
+    assert before == {path: path.read_bytes() for path in release_folder.parent.rglob("*") if path.is_file()}
 
 
-def test_a_damaged_release_is_refused(run: Run, made: Path) -> None:
-    (made / "items.parquet").write_bytes(b"PAR1 and then nothing")
-    done = run("top", made)
+def test_a_damaged_release_is_refused(run: Run, release_folder: Path) -> None:
+    (release_folder / "items.parquet").write_bytes(b"PAR1 and then nothing")
+    done = run("top", release_folder)
     assert done.code == 2
     assert "is damaged" in done.complaint
-    (made / "release.json").write_text("{", encoding="utf-8")
-    assert "is damaged" in run("explain", made).complaint
+    (release_folder / "release.json").write_text("{", encoding="utf-8")
+    assert "is damaged" in run("explain", release_folder).complaint
 
 
 def test_items_are_not_shown_where_only_edges_were_released(run: Run, work: Path) -> None:

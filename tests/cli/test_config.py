@@ -19,7 +19,7 @@ def request_in(folder: Path) -> Any:
     return json.loads((folder / "release.json").read_text(encoding="utf-8"))["request"]
 
 
-ASKED: dict[str, tuple[str, ...]] = {
+REQUESTS: dict[str, tuple[str, ...]] = {
     "plain": (),
     "weekday": (*WEEKDAY, "--timezone", "Europe/Zurich"),
     "columns": ("--context", "sex,age", "--contexts", "sex=F,M", "--contexts", "age=0-24,25+", "--what", "both"),
@@ -48,21 +48,21 @@ NAMED_AGAIN = {
     "query": "where the log lies",
 }
 ELSEWHERE = {
-    "value": "test_totals_can_be_asked_for_again",
-    "value_range": "test_totals_can_be_asked_for_again",
-    "select_items": "test_a_release_without_a_catalogue_can_be_asked_for_again",
-    "select_contexts": "test_a_release_without_a_catalogue_can_be_asked_for_again",
+    "value": "test_totals_are_repeated_from_a_config",
+    "value_range": "test_totals_are_repeated_from_a_config",
+    "select_items": "test_a_release_without_a_catalogue_is_repeated_from_a_config",
+    "select_contexts": "test_a_release_without_a_catalogue_is_repeated_from_a_config",
 }
 
 
-def test_every_event_flag_is_asked_for_again_below() -> None:
-    given = {flag for flags in ASKED.values() for flag in flags if flag.startswith("--")}
+def test_every_event_flag_is_repeated_from_a_config_below() -> None:
+    given = {flag for flags in REQUESTS.values() for flag in flags if flag.startswith("--")}
     tried = {name for name, flag in READERS["events"].flags().items() if flag.named(name) in {*given, *FLAGS}}
     assert {*tried, *TEXTS, *NAMED_AGAIN, *ELSEWHERE} == set(READERS["events"].names)
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_how_text_is_written_is_asked_for_again(run: Run, work: Path, name: str) -> None:
+def test_text_format_flags_are_repeated_from_a_config(run: Run, work: Path, name: str) -> None:
     file, text, flags = TEXTS[name]
     (work / file).write_bytes(text.encode("latin-1"))
     who = ("--user", "1", "--item", "2") if name == "header" else ("--user", "user", "--item", "venue")
@@ -72,15 +72,15 @@ def test_how_text_is_written_is_asked_for_again(run: Run, work: Path, name: str)
     again = run("release", file, *items, "--config", "a", "--out", "b")
     assert again.code == 0, again.err
     assert request_in(work / "a") == request_in(work / "b")
-    said = {"--no-header": {"no_header": True}, "--drop-nulls": {}}.get(flags[0], {name: flags[-1]})
-    assert request_in(work / "b")["events"].items() >= said.items()
+    expected = {"--no-header": {"no_header": True}, "--drop-nulls": {}}.get(flags[0], {name: flags[-1]})
+    assert request_in(work / "b")["events"].items() >= expected.items()
     packed = run("pack", file, *who, *items, *flags, "--to", "store")
     assert packed.code == 0, packed.err
     from_store = run("release", "store", "--config", "a", "--out", "c")
     assert from_store.code == 0, from_store.err
 
 
-def test_totals_can_be_asked_for_again(run: Run, work: Path) -> None:
+def test_totals_are_repeated_from_a_config(run: Run, work: Path) -> None:
     words = (
         "--user",
         "user",
@@ -101,7 +101,7 @@ def test_totals_can_be_asked_for_again(run: Run, work: Path) -> None:
     assert request_in(work / "a") == request_in(work / "b")
 
 
-def test_a_release_without_a_catalogue_can_be_asked_for_again(run: Run, work: Path) -> None:
+def test_a_release_without_a_catalogue_is_repeated_from_a_config(run: Run, work: Path) -> None:
     words = ("--user", "user", "--item", "venue", "--select-items", "--delta", "1e-6", *SPEND)
     more = ("--context", "user", "--select-contexts")
     assert run("release", "visits.csv", *words, *more, "--out", "a").code == 0
@@ -124,15 +124,15 @@ def test_the_table_of_a_database_is_named_again(run: Run, work: Path) -> None:
         assert "visits" not in json.dumps(request_in(work / "a"))
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_a_release_can_be_asked_for_again(run: Run, work: Path, name: str) -> None:
-    assert run(*RELEASE, *ASKED[name], "--out", "a").code == 0
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_release_is_repeated_from_a_config(run: Run, work: Path, name: str) -> None:
+    assert run(*RELEASE, *REQUESTS[name], "--out", "a").code == 0
     again = run("release", "visits.csv", "--items", "venues.csv", "--config", "a/release.json", "--out", "b")
     assert again.code == 0, again.err
     assert request_in(work / "a") == request_in(work / "b")
 
 
-def test_a_release_of_a_log_with_gaps_can_be_asked_for_again(run: Run, work: Path) -> None:
+def test_a_release_of_a_log_with_gaps_is_repeated_from_a_config(run: Run, work: Path) -> None:
     (work / "visits.csv").write_text("user,venue\nann,tea\n,tea\nbob,\n", encoding="utf-8")
     for flags in ((), ("--drop-nulls",)):
         assert run(*RELEASE, *flags, "--out", "a", "--force").code == 0
@@ -140,7 +140,7 @@ def test_a_release_of_a_log_with_gaps_can_be_asked_for_again(run: Run, work: Pat
         assert again.code == 0, again.err
 
 
-def test_a_model_can_be_asked_for_again(run: Run, work: Path) -> None:
+def test_a_model_is_repeated_from_a_config(run: Run, work: Path) -> None:
     """Its release says that records are counted, which is no choice of this command."""
     fit = ("neighbours", "fit", "visits.csv", "--items", "venues.csv")
     words = ("--user", "user", "--item", "venue", "--value", "stars", "--value-range", "1,5", "--epsilon", "1")
@@ -204,12 +204,12 @@ shares = { scores = 0.2, items = 0.4, edges = 0.4 }
 def test_a_toml_file_holds_the_same_words(run: Run, work: Path) -> None:
     (work / "job.toml").write_text(TOML, encoding="utf-8")
     assert run("release", "visits.csv", "--config", "job.toml", "--out", "a").code == 0
-    asked = request_in(work / "a")
-    assert asked["release"] == {
+    request = request_in(work / "a")
+    assert request["release"] == {
         "epsilon": "0.25", "method": "hpa", "limit": 3, "options": {"d": 2},
         "shares": {"scores": "0.2", "items": "0.4", "edges": "0.4"},
     }  # fmt: skip
-    assert asked["events"]["contexts"] == {"sex": ["F", "M"], "age": ["0-24", "25+"]}
+    assert request["events"]["contexts"] == {"sex": ["F", "M"], "age": ["0-24", "25+"]}
     assert hc.load("a").items["item"].to_pylist() == ["tea", "rye"]
 
 

@@ -63,23 +63,27 @@ def lite(work: Path) -> str:
 
 
 def _reading(command: click.Command) -> Iterator[click.Command]:
-    for each in getattr(command, "commands", {}).values():
-        yield from _reading(each)
-    if any(isinstance(each, click.Argument) and each.name == "events" for each in command.params):
+    for subcommand in getattr(command, "commands", {}).values():
+        yield from _reading(subcommand)
+    if any(isinstance(parameter, click.Argument) and parameter.name == "events" for parameter in command.params):
         yield command
 
 
 def test_every_command_that_reads_events_reads_databases() -> None:
     context = click.Context(commands)
-    every = [each for name in commands.list_commands(context) if (each := commands.get_command(context, name))]
-    reading = [each for command in every for each in _reading(command)]
-    assert {each.name for each in reading} >= {
+    every = [
+        reading_command
+        for name in commands.list_commands(context)
+        if (reading_command := commands.get_command(context, name))
+    ]
+    reading = [reader for command in every for reader in _reading(command)]
+    assert {reader.name for reader in reading} >= {
         "inspect", "check", "pack", "release", "rank", "query", "compare", "audit", "fit", "knn",
     }  # fmt: skip
     for command in reading:
-        flags = {flag for each in command.params for flag in each.opts}
+        flags = {flag for reader in command.params for flag in reader.opts}
         assert flags >= {"--table", "--query"}, command.name
-        assert len([each for each in command.params if "--table" in each.opts]) == 1, command.name
+        assert len([reader for reader in command.params if "--table" in reader.opts]) == 1, command.name
 
 
 def test_a_release_from_a_table_is_that_from_the_file(run: Run, work: Path, lite: str) -> None:
@@ -88,18 +92,18 @@ def test_a_release_from_a_table_is_that_from_the_file(run: Run, work: Path, lite
     )
     done = run("release", lite, "--config", "visits.toml", *SPEND, *WEEKDAY, "--out", "out", "--json")
     assert done.code == 0, done.err
-    said = json.loads((work / "out" / "release.json").read_text())
-    assert said["request"]["events"] == {
+    description = json.loads((work / "out" / "release.json").read_text())
+    assert description["request"]["events"] == {
         "user": "user", "item": "venue", "context": "weekday:time", "context_of": "record", "count": "records",
     }  # fmt: skip
-    seen = run("inspect", lite, "--table", "visits", "--json")
-    assert seen.data["command"].startswith("headcount release sqlite:///visits.db --user user --item venue")
-    assert "--table visits" in seen.data["command"]
+    inspected = run("inspect", lite, "--table", "visits", "--json")
+    assert inspected.data["command"].startswith("headcount release sqlite:///visits.db --user user --item venue")
+    assert "--table visits" in inspected.data["command"]
 
 
 def test_both_or_neither_is_refused(run: Run, lite: str) -> None:
-    for asked in ((), ("--table", "visits", "--query", "SELECT 1")):
-        done = run("check", lite, *FLAGS, *asked)
+    for flags in ((), ("--table", "visits", "--query", "SELECT 1")):
+        done = run("check", lite, *FLAGS, *flags)
         assert done.code == 2
         assert "--table NAME or --query" in done.complaint
 
@@ -113,7 +117,7 @@ def test_a_query_is_taken_for_granted_and_doubted_aloud(run: Run, work: Path, li
                 "although it has LIMIT. Otherwise the promise does not hold." in " ".join(done.err.split())
             ) == doubted
         assumed = json.loads((work / "out" / "release.json").read_text())["guarantee"]["assumes"]
-        assert any("the query looks at each person's rows by themselves" in each for each in assumed)
+        assert any("the query looks at each person's rows by themselves" in assumption for assumption in assumed)
 
 
 # Credentials
@@ -121,7 +125,7 @@ def test_a_query_is_taken_for_granted_and_doubted_aloud(run: Run, work: Path, li
 
 def _everything(work: Path) -> bytes:
     """Return the content of all files that were written."""
-    return b"".join(each.read_bytes() for each in sorted(work.rglob("*")) if each.is_file())
+    return b"".join(path.read_bytes() for path in sorted(work.rglob("*")) if path.is_file())
 
 
 def test_a_password_is_nowhere(
@@ -134,7 +138,7 @@ def test_a_password_is_nowhere(
     monkeypatch.setenv("HEADCOUNT_LEDGER_KEY", str(work / "key"))
     assert run("ledger", "create", "--dataset", "visits", "--epsilon", "9", "--ledger", account[1]).code == 0
     query = ("--query", "SELECT * FROM visits")
-    said = []
+    outputs = []
     for code, arguments in (
         (0, ("release", *here, *table, *SPEND, "--out", "r1", *account)),
         (0, ("release", *here, *query, *SPEND, "--out", "r2", "--json")),
@@ -164,8 +168,8 @@ def test_a_password_is_nowhere(
     ):  # fmt: skip
         done = run(*arguments)
         assert done.code == code, (arguments, done.err)
-        said.append(done.out + done.err)
-    assert not any(SECRET in each for each in said)
+        outputs.append(done.out + done.err)
+    assert not any(SECRET in output for output in outputs)
     assert SECRET.encode() not in _everything(work)
     titles = server.execute("SELECT query || coalesce(application_name, '') FROM pg_stat_activity").fetchall()
     assert SECRET not in str(titles)
@@ -220,9 +224,9 @@ def _kill(server: psycopg.Connection[Any], held: source.Postgres) -> None:
 def _kill_before(
     act: Callable[..., Any], server: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(held: source.Postgres, *asked: Any) -> Any:
+    def killed(held: source.Postgres, *arguments: Any) -> Any:
         _kill(server, held)
-        return act(held, *asked)
+        return act(held, *arguments)
 
     monkeypatch.setattr(source.Postgres, act.__name__, killed)
 
@@ -252,7 +256,7 @@ def test_a_server_that_goes_away_while_it_is_read_stays_charged(
 
 
 def test_another_query_is_another_request(run: Run, work: Path, lite: str, charged: tuple[str, ...]) -> None:
-    for number, asked in enumerate(
+    for number, flags in enumerate(
         (
             ("--table", "visits"),
             ("--query", "SELECT * FROM visits"),
@@ -260,12 +264,12 @@ def test_another_query_is_another_request(run: Run, work: Path, lite: str, charg
             ("--query", "SELECT * FROM visits WHERE venue = 'tea'"),
         )
     ):
-        done = run("release", lite, *FLAGS, *asked, *SPEND, "--out", f"out{number}", *charged)
+        done = run("release", lite, *FLAGS, *flags, *SPEND, "--out", f"out{number}", *charged)
         assert done.code == 0, done.err
     assert _account(work)[0] == "3"  # a semicolon makes no other query
 
 
-def test_a_value_that_a_query_stumbles_over_is_not_told_to_an_analyst(
+def test_a_value_that_fails_a_query_is_not_shown_to_an_analyst(
     run: Run, work: Path, address: str, charged: tuple[str, ...]
 ) -> None:
     query = 'SELECT "user", venue, 1 / (stars - 5) AS odd FROM visits'

@@ -80,7 +80,7 @@ def _combinations(folder: Path) -> Iterator[Flags]:
     lists = ((("--resources", "a,b,c"), _NONE), (("--vocabulary", "x,y"), ("--select-tags",)))
     for start in _methods(FAMILIES["tags"], ("tags", "release", *tagged)):
         yield from _together(start, *lists, _DELTA)
-    asked = (
+    flags = (
         "--bins",
         str(folder / "bins.toml"),
         "--queries",
@@ -90,7 +90,7 @@ def _combinations(folder: Path) -> Iterator[Flags]:
     )
     users = ((_NONE, ("--user", "user")), (_NONE, ("--max-records", "3")), (_NONE, ("--synthetic", "5")))
     groups = (_NONE, ("--groups", "place", "--max-group", "3"))
-    for start in _methods(FAMILIES["queries"], ("query", str(events), *asked)):
+    for start in _methods(FAMILIES["queries"], ("query", str(events), *flags)):
         yield from _together(start, _DELTA, groups, *users)
 
 
@@ -107,20 +107,20 @@ def combinations(tmp_path_factory: pytest.TempPathFactory) -> list[Flags]:
 
 
 def _run(arguments: Sequence[str]) -> tuple[int, str]:
-    said = io.StringIO()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-        return main(arguments), said.getvalue()
+    captured = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(captured):
+        return main(arguments), captured.getvalue()
 
 
 def _check(flags: Flags, out: Path) -> bool:
     """Check one combination, and say whether it succeeded."""
-    code, said = _run([*flags, "--dry-run", "--json"])
-    assert code in (0, 2), f"{' '.join(flags)}: {said}"
-    assert "internal error" not in said
+    code, output = _run([*flags, "--dry-run", "--json"])
+    assert code in (0, 2), f"{' '.join(flags)}: {output}"
+    assert "internal error" not in output
     if code == 0:
-        code, said = _run([*flags, "--json", "--quiet", "--out", str(out)])
+        code, output = _run([*flags, "--json", "--quiet", "--out", str(out)])
         shutil.rmtree(out, ignore_errors=True)
-        assert code == 0, f"the plan succeeds, the release does not: {' '.join(flags)}: {said}"
+        assert code == 0, f"the plan succeeds, the release does not: {' '.join(flags)}: {output}"
     return code == 0
 
 
@@ -144,11 +144,11 @@ def test_totals_refuse_gaussian_noise_before_anything_is_charged(
     ledger = ("--ledger", url, "--dataset", "visits")
     assert _run(["ledger", "create", *ledger, "--epsilon", "2", "--delta", "1e-3"])[0] == 0
     read = combinations[0][1:8]  # the file, its columns and ε
-    code, said = _run([
+    code, output = _run([
         "release", *read, "--what", "totals", "--limit", "3",
         "--noise", "gaussian", "--delta", "1e-6", "--out", str(tmp_path / "out"), *ledger,
     ])  # fmt: skip
     assert code == 2
-    assert "totals have no gaussian noise" in said
+    assert "totals have no gaussian noise" in output
     with Ledger(url) as opened:
         assert [entry.kind for entry in opened.history()] == ["create"]

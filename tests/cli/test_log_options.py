@@ -18,37 +18,37 @@ from headcount.releases.release import Interval
 from tests.cli.conftest import FLAGS, RELEASE, WEEKDAY, Run
 
 
-def test_top_as_json_has_the_agreed_shape(run: Run, made: Path) -> None:
-    rows = run("top", made, "--json").data
+def test_top_as_json_has_the_agreed_shape(run: Run, release_folder: Path) -> None:
+    rows = run("top", release_folder, "--json").data
     assert [list(row) for row in rows] == [["rank", "item", "label", "count", "low", "high"]] * 3
     assert [row["rank"] for row in rows] == [1, 2, 3]
     assert sorted((row["count"] for row in rows), reverse=True) == [row["count"] for row in rows]
     assert all(row["low"] < row["count"] < row["high"] for row in rows)
-    assert rows == hc.load(made).top(10)
-    assert run("top", made, "--format", "json").data == rows
-    assert run("top", made, "-k", "1", "--json").data == rows[:1]
+    assert rows == hc.load(release_folder).top(10)
+    assert run("top", release_folder, "--format", "json").data == rows
+    assert run("top", release_folder, "-k", "1", "--json").data == rows[:1]
 
 
-def test_top_in_a_context_names_it(run: Run, made: Path) -> None:
-    rows = run("top", made, "--context", "friday", "--json").data
+def test_top_in_a_context_names_it(run: Run, release_folder: Path) -> None:
+    rows = run("top", release_folder, "--context", "friday", "--json").data
     assert {row["context"] for row in rows} == {"Friday"}
     assert {row["label"] for row in rows} == {"Café Ω", "=1+1", "[bold]Oat[/x]"}
-    assert run("recommend", made, "--context", "Friday", "--json").data == rows
+    assert run("recommend", release_folder, "--context", "Friday", "--json").data == rows
 
 
-def test_top_as_csv_is_csv(run: Run, made: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(run("top", made, "--format", "csv").out)))
+def test_top_as_csv_is_csv(run: Run, release_folder: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(run("top", release_folder, "--format", "csv").out)))
     assert [row["rank"] for row in rows] == ["1", "2", "3"]
     assert {row["label"] for row in rows} == {"Café Ω", "=1+1", "[bold]Oat[/x]"}
 
 
-def test_top_as_a_table_shows_names_letter_by_letter(run: Run, made: Path) -> None:
-    text = run("top", made).out
+def test_top_as_a_table_shows_names_letter_by_letter(run: Run, release_folder: Path) -> None:
+    text = run("top", release_folder).out
     assert "[bold]Oat[/x]" in text
     assert "of at most 2 records per person" in text
     assert "95 % intervals" in text
     assert all(line == line.rstrip() for line in text.splitlines())
-    assert "Best for Friday" in run("top", made, "--context", "FRIDAY").out
+    assert "Best for Friday" in run("top", release_folder, "--context", "FRIDAY").out
 
 
 def test_a_name_cannot_steer_the_terminal(run: Run, work: Path) -> None:
@@ -66,48 +66,56 @@ def test_labels_are_left_out_where_there_are_none(run: Run, work: Path) -> None:
     assert run("top", "out", "--json").data[0]["label"] is None
 
 
-def test_explain_is_the_release_and_its_sentences(run: Run, made: Path) -> None:
-    data = run("explain", made, "--json").data
-    loaded = hc.load(made)
+def test_explain_is_the_release_and_its_sentences(run: Run, release_folder: Path) -> None:
+    data = run("explain", release_folder, "--json").data
+    loaded = hc.load(release_folder)
     assert data == {**loaded.to_json(), "sentences": list(loaded.sentences())}
-    told = run("explain", made).out
-    assert told.startswith("  1. ")
-    assert " ".join(loaded.guarantee.sentence().split()) in " ".join(told.split())
-    assert max(len(line) for line in told.splitlines()) <= 100
+    output = run("explain", release_folder).out
+    assert output.startswith("  1. ")
+    assert " ".join(loaded.guarantee.sentence().split()) in " ".join(output.split())
+    assert max(len(line) for line in output.splitlines()) <= 100
 
 
-def test_a_report_is_written_once(run: Run, made: Path, work: Path) -> None:
-    assert run("report", made, "--to", "page.html", "--json").data == {"report": "page.html"}
+def test_a_report_is_written_once(run: Run, release_folder: Path, work: Path) -> None:
+    assert run("report", release_folder, "--to", "page.html", "--json").data == {"report": "page.html"}
     first = (work / "page.html").read_text(encoding="utf-8")
     assert "Café Ω" in first
-    assert run("report", made, "--to", "page.html").code == 2
-    assert run("report", made, "--to", "page.html", "--force").code == 0
+    assert run("report", release_folder, "--to", "page.html").code == 2
+    assert run("report", release_folder, "--to", "page.html", "--force").code == 0
     assert [path.name for path in work.iterdir() if path.name.startswith(".")] == []
 
 
-def test_exports_name_their_files(run: Run, made: Path, work: Path) -> None:
-    files = run("export", made, "--to", "sheets", "--json").data["files"]
+def test_exports_name_their_files(run: Run, release_folder: Path, work: Path) -> None:
+    files = run("export", release_folder, "--to", "sheets", "--json").data["files"]
     assert [Path(name).name for name in files] == ["items.csv", "edges.csv", "about.txt"]
-    assert run("export", made, "--to", "sheets", "--format", "xlsx").out.strip() == str(
+    assert run("export", release_folder, "--to", "sheets", "--format", "xlsx").out.strip() == str(
         Path("sheets/release.xlsx")
     )
-    refused = run("export", made, "--to", "sheets")
+    refused = run("export", release_folder, "--to", "sheets")
     assert refused.code == 2
     assert "--force" in refused.complaint
-    assert run("export", made, "--to", "sheets", "--force").code == 0
+    assert run("export", release_folder, "--to", "sheets", "--force").code == 0
 
 
 def test_methods_as_json_have_the_agreed_shape(run: Run) -> None:
     methods = run("methods", "--json").data
     keys = ["name", "family", "standing", "unit", "parameters", "reference", "reason"]
-    assert [list(each) for each in methods] == [keys] * len(methods)
-    assert {each["name"] for each in methods} >= {"lpa", "sra", "hpa", "lpa-published", "hpa-published"}
-    for each in methods:
-        assert each["unit"] == "add-or-remove-user"
-        assert each["reference"]
-        claimed = each["name"].endswith("-published") and not each["name"].startswith("dpsense")  # true as printed
-        assert each["standing"] == ("claimed" if claimed else "proven")
-        assert bool(each["reason"]) is claimed
+    assert [list(method_row) for method_row in methods] == [keys] * len(methods)
+    assert {method_row["name"] for method_row in methods} >= {
+        "lpa",
+        "sra",
+        "hpa",
+        "lpa-published",
+        "hpa-published",
+    }
+    for method_row in methods:
+        assert method_row["unit"] == "add-or-remove-user"
+        assert method_row["reference"]
+        claimed = method_row["name"].endswith("-published") and not method_row["name"].startswith(
+            "dpsense"
+        )  # true as printed
+        assert method_row["standing"] == ("claimed" if claimed else "proven")
+        assert bool(method_row["reason"]) is claimed
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
@@ -138,14 +146,14 @@ def test_top_says_what_intervals_of_estimates_mean(run: Run, estimated: Path) ->
     assert "on average" in " ".join(run("explain", estimated).out.split())
 
 
-def test_top_rounds_intervals_outward(run: Run, made: Path) -> None:
-    release = hc.load(made)
+def test_top_rounds_intervals_outward(run: Run, release_folder: Path) -> None:
+    release = hc.load(release_folder)
     counts = {"count": [12.37, 0.4, 0.2], "low": [3.9, 0.0, -0.4], "high": [95.01, 7.5, 1.0]}
     items = pa.table({"item": release.items["item"], "label": release.items["label"], **counts})
     replace(release, tables={"items": items}, counts="users", interval=Interval(covers="true", average=True)).save(
-        made, force=True
+        release_folder, force=True
     )
-    text = run("top", made).out
+    text = run("top", release_folder).out
     assert [line.split()[-3:] for line in text.splitlines()[1:4]] == [
         ["12", "3", "96"],
         ["0", "0", "8"],
@@ -166,10 +174,12 @@ def test_estimates_are_reported_and_exported_with_activity(run: Run, estimated: 
 def test_the_demonstration_tells_lopsided_intervals_apart() -> None:
     rows = [{"count": 12.37, "low": 3.9, "high": 95.01}]
     estimated: Any = SimpleNamespace(bounded="everything each person did", interval=Interval(average=True))
-    said = _footnote(estimated, rows)
-    assert said.startswith("* of everything each person did; 95 % of all intervals hold, on average over all rows")
-    assert "from 3 to 96" in said
-    assert "±" not in said
+    footnote = _footnote(estimated, rows)
+    assert footnote.startswith(
+        "* of everything each person did; 95 % of all intervals hold, on average over all rows"
+    )
+    assert "from 3 to 96" in footnote
+    assert "±" not in footnote
     sampled: Any = SimpleNamespace(bounded="at most 10 records per person", interval=Interval())
-    said = _footnote(sampled, rows)
-    assert said == "* of at most 10 records per person; within ±83 with probability 95 %"
+    footnote = _footnote(sampled, rows)
+    assert footnote == "* of at most 10 records per person; within ±83 with probability 95 %"

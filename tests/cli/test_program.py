@@ -141,7 +141,7 @@ def test_troubles_become_exit_codes(
     assert not (work / "out").exists()
 
 
-def test_a_bug_shows_where_it_happened_when_asked(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_shows_its_traceback_on_request(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Curator, "run", lambda *_: 1 / 0)
     assert "Traceback" not in run(*RELEASE, "--out", "out").err
     monkeypatch.setenv("HEADCOUNT_DEBUG", "1")
@@ -179,9 +179,9 @@ def test_a_full_disk_leaves_nothing_behind(run: Run, work: Path, full_disk: Path
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-def test_a_full_disk_under_standard_output(program: Program, made: Path) -> None:
+def test_a_full_disk_under_standard_output(program: Program, release_folder: Path) -> None:
     with open("/dev/full", "wb") as full:
-        process = program("explain", made, "--json", stdout=full)
+        process = program("explain", release_folder, "--json", stdout=full)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 3
     assert b"the disk is full" in err
@@ -193,9 +193,9 @@ def test_a_full_disk_under_standard_output(program: Program, made: Path) -> None
 
 @pytest.mark.parametrize("where", ["write_table", "write_text", "move_into_place"])
 def test_an_interrupt_while_writing_leaves_no_half(
-    run: Run, made: Path, work: Path, monkeypatch: pytest.MonkeyPatch, where: str
+    run: Run, release_folder: Path, work: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    before = {path.name: path.read_bytes() for path in made.iterdir()}
+    before = {path.name: path.read_bytes() for path in release_folder.iterdir()}
 
     def interrupt(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
@@ -205,7 +205,7 @@ def test_an_interrupt_while_writing_leaves_no_half(
     assert run(*RELEASE, "--out", "new").code == 130
     assert run(*RELEASE, "--out", "made", "--force").code == 130
     assert not (work / "new").exists()
-    assert {path.name: path.read_bytes() for path in made.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in release_folder.iterdir()} == before
     assert leftovers(work) == []
 
 
@@ -323,7 +323,7 @@ def _wait_until_open(process: subprocess.Popen[bytes], path: Path) -> None:
         return
     for _ in range(600):
         try:
-            if any(os.readlink(each) == str(path) for each in folder.iterdir()):
+            if any(os.readlink(descriptor) == str(path) for descriptor in folder.iterdir()):
                 return
         except OSError:
             pass
@@ -352,25 +352,25 @@ def test_a_reader_that_goes_away_is_no_error(program: Program, work: Path, run: 
 
 @pytest.mark.parametrize("arguments", [("explain",), ("top",), ("top", "--context", "Friday")])
 def test_a_console_without_greek_shows_what_it_can(
-    program: Program, made: Path, arguments: tuple[str, ...]
+    program: Program, release_folder: Path, arguments: tuple[str, ...]
 ) -> None:
-    process = program(arguments[0], made, *arguments[1:], env={"PYTHONIOENCODING": "cp1252"})
+    process = program(arguments[0], release_folder, *arguments[1:], env={"PYTHONIOENCODING": "cp1252"})
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, b"")
     assert b"\\u03b5 = " in out or b"Caf\xe9 \\u03a9" in out
 
 
-def test_json_and_csv_lose_nothing_on_any_console(program: Program, made: Path) -> None:
+def test_json_and_csv_lose_nothing_on_any_console(program: Program, release_folder: Path) -> None:
     for encoding in ("cp1252", "ascii"):
-        process = program("top", made, "--json", env={"PYTHONIOENCODING": encoding})
+        process = program("top", release_folder, "--json", env={"PYTHONIOENCODING": encoding})
         out, _ = process.communicate(timeout=60)
         assert process.returncode == 0
         assert {row["label"] for row in json.loads(out.decode(encoding))} >= {"Café Ω"}
 
 
-def test_files_get_utf8_whatever_the_locale(program: Program, made: Path) -> None:
+def test_files_get_utf8_whatever_the_locale(program: Program, release_folder: Path) -> None:
     quiet = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
-    process = program("top", made, "--format", "csv", env=quiet)
+    process = program("top", release_folder, "--format", "csv", env=quiet)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "Café Ω" in out.decode("utf-8")

@@ -58,7 +58,7 @@ def test_what_is_hidden_is_there_for_those_who_use_it(lines: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "expected"),
     [
         (
             "import atexit; atexit.register(print, 'told of the end'); print('said', end=' ')",
@@ -69,18 +69,18 @@ def test_what_is_hidden_is_there_for_those_who_use_it(lines: str) -> None:
     ],
     ids=["exit functions", "threads", "temporary folders"],
 )
-def test_the_quick_end_leaves_nothing_out(lines: str, said: str) -> None:
+def test_the_quick_end_leaves_nothing_out(lines: str, expected: str) -> None:
     ended = f"{lines}; from headcount.cli.startup import end; end(7)"
     environment = {**os.environ, "PYTHONPATH": SOURCE}
     done = subprocess.run(
         [sys.executable, "-c", ended], env=environment, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout.strip()) == (7, said), done.stderr
+    assert (done.returncode, done.stdout.strip()) == (7, expected), done.stderr
 
 
 @pytest.mark.slow
 def test_a_release_loads_nothing_that_is_merely_installed_and_a_later_one_not_the_compiler(work: Path) -> None:
-    arguments = [str(each) for each in (*RELEASE, "--method", "sra", "--limit", "2")]
+    arguments = [str(argument) for argument in (*RELEASE, "--method", "sra", "--limit", "2")]
     variables = {
         "HEADCOUNT_CACHE": str(work / "kernels"),
         "NUMBA_CACHE_DIR": str(work / "kernels"), compiled_library.WITHOUT: "1",

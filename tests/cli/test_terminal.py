@@ -77,7 +77,7 @@ def test_work_that_reports_nothing_shows_a_bar_too() -> None:
     assert "starting" in on_a_terminal(code)
 
 
-def test_a_bar_may_be_told_from_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_progress_bar_may_be_updated_from_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     class Screen(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -140,7 +140,7 @@ def test_a_discreet_bar_tells_neither_what_nor_how_much(monkeypatch: pytest.Monk
         time.sleep(0.2)
     shown = screen.getvalue()
     assert "working" in shown
-    assert not any(each in shown for each in ("choosing", "━", "0:00", "%"))
+    assert not any(fragment in shown for fragment in ("choosing", "━", "0:00", "%"))
 
 
 def test_in_a_pipe_there_is_neither_bar_nor_colour(capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,9 +148,9 @@ def test_in_a_pipe_there_is_neither_bar_nor_colour(capsys: pytest.CaptureFixture
         bar("reading", 1, 2)
         time.sleep(0.01)
     terminal.print_table([("a", "left")], [["b"]])
-    said = capsys.readouterr()
-    assert said.err == ""
-    assert said.out == "a\nb\n"
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert captured.out == "a\nb\n"
 
 
 def test_a_table_on_a_terminal_has_a_bold_heading() -> None:

@@ -87,7 +87,7 @@ def test_a_charged_command_shows_no_progress_under_a_ledger(command: Command, tm
 
 def test_progress_without_a_ledger_is_visible_to_the_check(tmp_path: Path) -> None:
     shown = terminal_output.bars_of(COMMANDS[0], tmp_path, None)
-    assert any(terminal_output.STEP.search(each) for each in shown), "the check could not fail"
+    assert any(terminal_output.STEP.search(line) for line in shown), "the check could not fail"
 
 
 def test_an_analyst_sees_no_progress_of_a_job() -> None:

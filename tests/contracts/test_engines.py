@@ -12,11 +12,11 @@ from hypothesis import Phase, settings
 
 from headcount.bounds import (
     Bound,
-    Cells,
+    DistinctItemsSign,
+    GroupCells,
+    KeySupport,
+    KeyWeights,
     Measured_co,
-    Spread,
-    Support,
-    Variety,
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
@@ -42,7 +42,7 @@ class FromAStore:
 
     def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
         # it has a catalogue, and holds no other columns
-        in_store = not isinstance(bound, Support | Spread | Variety | Cells)
+        in_store = not isinstance(bound, KeySupport | KeyWeights | DistinctItemsSign | GroupCells)
         return self.engine.measure(self.packed(log) if in_store else log, bound, secret)
 
     def packed(self, log: EventLog) -> EventLog:
@@ -80,7 +80,7 @@ ELSEWHERE = {*LAWS, engine_checks.check_layout_has_no_effect}  # layouts are in 
 ON_SPARK = [check for check in engine_checks.CHECKS if check not in ELSEWHERE]
 
 
-@pytest.mark.parametrize(("check", "name"), CASES, ids=lambda each: getattr(each, "__name__", each))
+@pytest.mark.parametrize(("check", "name"), CASES, ids=lambda value: getattr(value, "__name__", value))
 def test_contract(check: Callable[[Engine], None], name: str, tmp_path: Path) -> None:
     check(ENGINES[name](tmp_path))
 

@@ -26,7 +26,7 @@ from headcount.run.curator import Curator
 from tests.contracts.support import method_checks
 from tests.contracts.support.method_checks import Subject, town
 from tests.contracts.support.method_facts import special_of
-from tests.contracts.support.recording_engine import check_engine_is_asked_first
+from tests.contracts.support.recording_engine import check_engine_validates_before_reading
 from tests.reference.engine import ReferenceEngine
 from tests.support.curator_runs import planned, ran
 
@@ -52,7 +52,7 @@ VARIANTS: Sequence[tuple[str, Mapping[str, Any]]] = (
         {
             **STEERED,
             "reach_of": _limit,
-            "forced": {**STEERED["forced"], "headcount.methods.counts.adaptive.chosen_limit": lambda *_: 3},
+            "forced": {**STEERED["forced"], "headcount.methods.counts.adaptive.choose_threshold": lambda *_: 3},
         },
     ),
     ("adaptive", {**WEIGHED_USERS, "parameters": {"limit": 3}}),
@@ -97,9 +97,9 @@ def test_requests_round_trip_and_release(name: str, tmp_path: Any) -> None:
     assert ReleaseRequest.model_validate_json(request.model_dump_json()) == request
     assert request.guarantee() == request.build().guarantee(request.grant())
     release = ran(request, town(), engine=ReferenceEngine())
-    asked = release.to_json()["request"]
-    assert ReleaseRequest.model_validate(asked["release"]) == request
-    assert asked["events"] == town().describe()
+    request_json = release.to_json()["request"]
+    assert ReleaseRequest.model_validate(request_json["release"]) == request
+    assert request_json["events"] == town().describe()
     assert load(release.save(tmp_path / "out")).to_json() == json.loads(json.dumps(release.to_json()))
 
 
@@ -136,12 +136,12 @@ def test_claims_run_only_where_the_caller_says_research(name: str) -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_an_engine_that_cannot_is_refused_before_anything_is_reserved(name: str) -> None:
-    check_engine_is_asked_first(request_for(name, research=True), town())
+    check_engine_validates_before_reading(request_for(name, research=True), town())
 
 
 def test_so_is_one_that_cannot_select_items() -> None:
     request = ReleaseRequest(epsilon=Decimal("0.7"), delta=Decimal("1e-6"), method="sra", limit=3)
-    check_engine_is_asked_first(request, EventLog.of([("ann", "tea")], items=None))
+    check_engine_validates_before_reading(request, EventLog.of([("ann", "tea")], items=None))
 
 
 def test_the_curator_refuses_a_seeded_source() -> None:
@@ -176,17 +176,17 @@ def test_a_method_has_no_seed(name: str) -> None:
 
 
 def test_the_families_describe_every_method() -> None:
-    described = {each["name"]: each for each in describe()}
-    known: dict[str, type[Method]] = {
+    described = {method["name"]: method for method in describe()}
+    method_kinds: dict[str, type[Method]] = {
         name: kind for family in FAMILIES.values() for name, kind in family.kinds().items()
     }
-    assert list(described) == list(known)
-    for name, each in described.items():
-        kind = known[name]
+    assert list(described) == list(method_kinds)
+    for name, description in described.items():
+        kind = method_kinds[name]
         assert kind.name == name
-        assert each["standing"] == kind.standing.value
-        assert each["unit"] == "add-or-remove-user"
-        assert each["reference"]
-        assert each["reason"] == kind.reason
-        assert name not in ENTRIES or set(ENTRIES[name]["parameters"]) <= set(each["parameters"])
+        assert description["standing"] == kind.standing.value
+        assert description["unit"] == "add-or-remove-user"
+        assert description["reference"]
+        assert description["reason"] == kind.reason
+        assert name not in ENTRIES or set(ENTRIES[name]["parameters"]) <= set(description["parameters"])
     assert json.loads(json.dumps(describe())) == describe()

@@ -20,9 +20,9 @@ from headcount.methods.counts.request import ReleaseRequest
 from headcount.methods.family import needed_by
 from headcount.methods.queries.request import QueryRequest
 from headcount.methods.rankings.request import RankRequest
-from headcount.methods.recommender.request import NeighboursRequest
+from headcount.methods.recommender.request import RecommenderRequest
 from headcount.methods.registry import FAMILIES
-from headcount.methods.request import Spending, request_of
+from headcount.methods.request import ChargedRequest, request_of
 from headcount.methods.tags.request import TagsRequest
 from headcount.run.curator import Curator
 from tests.contracts.test_families import case_of
@@ -55,10 +55,10 @@ def one_table(log: EventLog) -> EventLog:
     return replace(log, context=None)
 
 
-Case = tuple[type[Spending], dict[str, Any], Callable[[], EventLog], bool]
+Case = tuple[type[ChargedRequest], dict[str, Any], Callable[[], EventLog], bool]
 
 
-def asked(name: str, **options: Any) -> Case:
+def query_case(name: str, **options: Any) -> Case:
     words = {"bins": town.BINS, "queries": town.STATEMENTS, "method": name, "options": options}
     return QueryRequest, words, people, False
 
@@ -102,18 +102,18 @@ CASES: Mapping[str, Case] = {
     "selected, gaussian": (ReleaseRequest, {"noise": "gaussian"}, lambda: visits(None, counting="users"), True),
     "selected, dpsense": (ReleaseRequest, {"method": "dpsense"}, lambda: visits(None), True),
     "selected, rank": (RankRequest, {"k": 5, "with_counts": True}, lambda: visits(None), True),
-    "private": (NeighboursRequest, {}, stars, False),
-    "private, with δ": (NeighboursRequest, {}, stars, True),
-    "private, related": (NeighboursRequest, {"options": {"relations": True}}, stars, False),
-    "private, related, with δ": (NeighboursRequest, {"options": {"relations": True}}, stars, True),
-    "private, fitted anew": (NeighboursRequest, {"options": {"relations": True, "refine": True}}, stars, True),
-    "visits": (NeighboursRequest, {}, visits, False),
-    "visits, with δ": (NeighboursRequest, {}, visits, True),
-    "co-counts": (NeighboursRequest, {"method": "co-counts"}, lambda: one_table(visits()), False),
-    "co-counts, with δ": (NeighboursRequest, {"method": "co-counts"}, lambda: one_table(visits()), True),
+    "private": (RecommenderRequest, {}, stars, False),
+    "private, with δ": (RecommenderRequest, {}, stars, True),
+    "private, related": (RecommenderRequest, {"options": {"relations": True}}, stars, False),
+    "private, related, with δ": (RecommenderRequest, {"options": {"relations": True}}, stars, True),
+    "private, fitted anew": (RecommenderRequest, {"options": {"relations": True, "refine": True}}, stars, True),
+    "visits": (RecommenderRequest, {}, visits, False),
+    "visits, with δ": (RecommenderRequest, {}, visits, True),
+    "co-counts": (RecommenderRequest, {"method": "co-counts"}, lambda: one_table(visits()), False),
+    "co-counts, with δ": (RecommenderRequest, {"method": "co-counts"}, lambda: one_table(visits()), True),
     **{
         f"co-counts, {sampling}{', with δ' if delta else ''}": (
-            NeighboursRequest,
+            RecommenderRequest,
             {"method": "co-counts", "options": {"sampling": sampling}},
             lambda: one_table(visits()),
             delta,
@@ -123,23 +123,23 @@ CASES: Mapping[str, Case] = {
     },
     "tag-model": (TagsRequest, {}, lambda: tag_logs.log_of(tag_logs.crowd(50)), False),
     "tag-model, with δ": (TagsRequest, {}, lambda: tag_logs.log_of(tag_logs.crowd(50)), True),
-    "pairs": asked("pairs"),
-    "pairs, with δ": (*asked("pairs")[:3], True),
-    "auto": asked("auto"),
-    "histogram": asked("histogram"),
-    "histogram, consistent": asked("histogram", consistent=True),
-    "residuals": asked("residuals"),
-    "residuals, consistent": asked("residuals", consistent=True),
+    "pairs": query_case("pairs"),
+    "pairs, with δ": (*query_case("pairs")[:3], True),
+    "auto": query_case("auto"),
+    "histogram": query_case("histogram"),
+    "histogram, consistent": query_case("histogram", consistent=True),
+    "residuals": query_case("residuals"),
+    "residuals, consistent": query_case("residuals", consistent=True),
     **{
-        f"{name}, {options}, with δ": (*asked(name, **options)[:3], True)
+        f"{name}, {options}, with δ": (*query_case(name, **options)[:3], True)
         for name in ("auto", "histogram", "residuals")
         for options in ({}, {"consistent": True})
         if name != "auto" or not options
     },
-    "mwem": asked("mwem"),
-    "mwem, rounds": asked("mwem", rounds=20),
-    "pmw": asked("pmw"),
-    "pmw, updates": asked("pmw", updates=50),
+    "mwem": query_case("mwem"),
+    "mwem, rounds": query_case("mwem", rounds=20),
+    "pmw": query_case("pmw"),
+    "pmw, updates": query_case("pmw", updates=50),
 }  # fmt: skip
 
 
@@ -147,8 +147,8 @@ def test_every_proven_method_is_here() -> None:
     proven = {
         name
         for family in FAMILIES.values()
-        for name, each in family.kinds().items()
-        if each.standing is Standing.PROVEN
+        for name, kind in family.kinds().items()
+        if kind.standing is Standing.PROVEN
     }
     assert proven <= {name.split(",")[0].split(" ")[0] for name in CASES}
 

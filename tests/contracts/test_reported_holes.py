@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import headcount as hc
-from headcount.bounds import Sample
+from headcount.bounds import SampleRecords
 from headcount.cli.main import main
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog, read_events
@@ -32,22 +32,22 @@ def _file(folder: Path, name: str, rows: Sequence[Mapping[str, object]]) -> str:
     path = folder / name
     columns = list(rows[0])
     if name.endswith(".csv"):
-        lines = [",".join(columns), *(",".join(str(row[each]) for each in columns) for row in rows)]
+        lines = [",".join(columns), *(",".join(str(row[name]) for name in columns) for row in rows)]
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     elif name.endswith(".jsonl"):
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     else:
-        pq.write_table(pa.table({each: [str(row[each]) for row in rows] for each in columns}), path)
+        pq.write_table(pa.table({name: [str(row[name]) for row in rows] for name in columns}), path)
     return str(path)
 
 
 def _items(log: EventLog) -> list[int]:
-    counted: list[int] = LocalEngine().measure(log, Sample(1), SECRET).items.sensitive_values.tolist()
+    counted: list[int] = LocalEngine().measure(log, SampleRecords(1), SECRET).items.sensitive_values.tolist()
     return counted
 
 
-def _edges(log: EventLog) -> list[int]:
-    counted: list[int] = LocalEngine().measure(log, Sample(1), SECRET).edges.sensitive_values[0].tolist()
+def _item_contexts(log: EventLog) -> list[int]:
+    counted: list[int] = LocalEngine().measure(log, SampleRecords(1), SECRET).edges.sensitive_values[0].tolist()
     return counted
 
 
@@ -65,8 +65,8 @@ def test_one_offset_leaves_the_hours_of_others_alone(when: str, name: str, first
     crowd = [{"user": f"a{n}", "item": "tea", "when": when} for n in range(PEOPLE)]
     odd = {"user": "b", "item": "rye", "when": "2026-03-06T10:00:00Z"}
     (tmp_path / "1").mkdir()
-    before = _edges(_log(_file(tmp_path, name, crowd), **HOUR))
-    after = _edges(_log(_file(tmp_path / "1", name, [odd, *crowd] if first else [*crowd, odd]), **HOUR))
+    before = _item_contexts(_log(_file(tmp_path, name, crowd), **HOUR))
+    after = _item_contexts(_log(_file(tmp_path / "1", name, [odd, *crowd] if first else [*crowd, odd]), **HOUR))
     assert sum(before) == PEOPLE
     assert after == before  # the other person is at another item
     assert when != SUMMER or before[12] == PEOPLE  # as the clock on the wall said
@@ -76,12 +76,12 @@ def test_the_same_through_a_store(tmp_path: Path) -> None:
     crowd = [{"user": f"a{n}", "item": "tea", "when": SUMMER} for n in range(50)]
     odd = {"user": "b", "item": "rye", "when": "2026-03-06T10:00:00Z"}
     (tmp_path / "1").mkdir()
-    found = [
-        _edges(read_events(hc.pack(_log(_file(folder, "x.csv", rows), **HOUR), folder / "store")))
+    counts = [
+        _item_contexts(read_events(hc.pack(_log(_file(folder, "x.csv", rows), **HOUR), folder / "store")))
         for folder, rows in ((tmp_path, crowd), (tmp_path / "1", [odd, *crowd]))
     ]
-    assert found[0] == found[1]
-    assert sum(found[0]) == 50
+    assert counts[0] == counts[1]
+    assert sum(counts[0]) == 50
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -108,8 +108,8 @@ def test_one_fraction_leaves_the_times_of_others_alone(name: str, tmp_path: Path
     odd = {"user": "b", "item": "rye", "when": "0.5"}
     options = {"context": "hour:when", "time_format": "us"}
     (tmp_path / "1").mkdir()
-    before = _edges(_log(_file(tmp_path, name, crowd), **options))
-    after = _edges(_log(_file(tmp_path / "1", name, [odd, *crowd]), **options))
+    before = _item_contexts(_log(_file(tmp_path, name, crowd), **options))
+    after = _item_contexts(_log(_file(tmp_path / "1", name, [odd, *crowd]), **options))
     assert after == before
     assert before[23] == 100
 
@@ -127,7 +127,7 @@ def _released_schemas(events: Any, folder: Path, **flags: Any) -> dict[str, str]
 @pytest.mark.parametrize("flags", [{"items": "7,9"}, {"items": [7, 9]}, {"select_items": True}], ids=str)
 def test_no_row_decides_the_released_types_of_json_lines(flags: Mapping[str, Any], tmp_path: Path) -> None:
     crowd: list[Mapping[str, object]] = [{"user": f"a{n}", "item": 7 + n % 2 * 2} for n in range(200)]
-    found = []
+    schemas = []
     odds: tuple[list[Mapping[str, object]], ...] = (
         [],
         [{"user": "b", "item": "tea"}],
@@ -137,8 +137,8 @@ def test_no_row_decides_the_released_types_of_json_lines(flags: Mapping[str, Any
         folder = tmp_path / str(number)
         folder.mkdir()
         path = _file(folder, "x.jsonl", [*odd, *crowd])
-        found.append(_released_schemas(path, folder / "out", **flags))
-    assert found[0] == found[1] == found[2]
+        schemas.append(_released_schemas(path, folder / "out", **flags))
+    assert schemas[0] == schemas[1] == schemas[2]
 
 
 @pytest.mark.parametrize("flags", [{"items": "7,9"}, {"select_items": True}], ids=str)
@@ -146,7 +146,7 @@ def test_no_row_decides_the_released_types_of_objects(flags: Mapping[str, Any], 
     """Such a column is read value by value, or refused for its type whatever it holds."""
     import pandas as pd
 
-    found: list[object] = []
+    outcomes: list[object] = []
     odds: tuple[object, ...] = (7, "tea", 0.5, None)
     for number, odd in enumerate(odds):
         listed: list[Any] = [*(7 + n % 2 * 2 for n in range(200)), odd]
@@ -154,25 +154,25 @@ def test_no_row_decides_the_released_types_of_objects(flags: Mapping[str, Any], 
         users = pd.Series([f"a{n}" for n in range(201)], dtype=object)
         try:
             frame = pd.DataFrame({"user": users, "item": items})
-            found.append(_released_schemas(frame, tmp_path / str(number), **flags))
+            outcomes.append(_released_schemas(frame, tmp_path / str(number), **flags))
         except hc.HeadcountError as error:
-            found.append(type(error))
-    assert all(each == found[0] for each in found), found
+            outcomes.append(type(error))
+    assert all(outcome == outcomes[0] for outcome in outcomes), outcomes
 
 
 # Refusals: `tests/contracts/test_success.py` has every command and field; this is the careless user of the issue
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_one_careless_rating_stops_nobody(name: str, tmp_path: Path) -> None:
+def test_one_invalid_rating_stops_no_release(name: str, tmp_path: Path) -> None:
     rows: list[Mapping[str, object]] = [{"user": f"a{n}", "item": "tea", "stars": 1 + n % 5} for n in range(300)]
     path = _file(tmp_path, name, [*rows, {"user": "b", "item": "tea", "stars": "five"}])
     totals = ("release", path, "--user", "user", "--item", "item", "--what", "totals", "--limit", "2")
     model = ("neighbours", "fit", path, "--user", "user", "--item", "item", "--items", "tea,rye")
     for number, command in enumerate((totals, model)):
         value = ("--value", "stars", "--value-range", "1,5", "--epsilon", "1")
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
-            assert main([*command, *value, "--out", str(tmp_path / str(number))]) == 0, said.getvalue()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as captured:
+            assert main([*command, *value, "--out", str(tmp_path / str(number))]) == 0, captured.getvalue()
 
 
 # Quotes
@@ -183,7 +183,7 @@ STRAY = ('x,"tea', 'x,te"a', 'x,tea"', '"x,tea', 'x,"tea"rye', 'x,""tea', '"', '
 
 @pytest.mark.parametrize("small", [False, True], ids=["whole", "small blocks"])
 @pytest.mark.parametrize("line", STRAY)
-def test_a_stray_quote_swallows_nobody(line: str, small: bool, tmp_path: Path) -> None:
+def test_a_stray_quote_drops_no_other_row(line: str, small: bool, tmp_path: Path) -> None:
     rows = [f"a{n},tea" for n in range(1_000)]
     for number, lines in enumerate(([line, *rows], [*rows[:500], line, *rows[500:]], [*rows, line])):
         path = tmp_path / f"{number}.csv"
@@ -197,7 +197,7 @@ def test_a_stray_quote_swallows_nobody(line: str, small: bool, tmp_path: Path) -
 def test_quotes_that_are_closed_hold_delimiters(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text('user,item\n"a,1","tea"\n"a ""2""",tea\n"a,1",rye\n', encoding="utf-8")
-    counted = LocalEngine().measure(_log(str(path)), Sample(5), SECRET).items.sensitive_values
+    counted = LocalEngine().measure(_log(str(path)), SampleRecords(5), SECRET).items.sensitive_values
     assert counted.tolist() == [2, 1]
     assert sum(_items(_log(str(path)))) == 2  # of two people, one record each
 

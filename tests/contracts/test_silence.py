@@ -22,7 +22,7 @@ import headcount as hc
 from headcount.cli.main import main
 from headcount.run.query_session import QuerySession
 from headcount.studio.jobs import tasks
-from headcount.studio.jobs.ipc import Gate, Line, Told
+from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage
 from headcount.studio.settings import Settings
 from tests.contracts.rows.raw_files import FORMATS, Row, written
 from tests.contracts.rows.roles import ROLES, Case
@@ -74,9 +74,9 @@ def check_command(command: Command, how: Naming, folder: Path, ledger: str) -> N
             options |= {"context": "place", "contexts": "F,M"}
         runs.append(run(command, CSV, rows, options, folder / str(number), ledger, how=how))
     before, after = runs
-    assert before.code == after.code == 0, after.said
-    assert "entry N" in after.said, "nothing was charged"
-    assert after.said == before.said
+    assert before.code == after.code == 0, after.message
+    assert "entry N" in after.message, "nothing was charged"
+    assert after.message == before.message
     assert after.printed == before.printed
     assert ".seconds" not in after.printed
 
@@ -119,8 +119,8 @@ def test_without_a_name_no_ledger_is_charged(tmp_path: Path, ledger: str, monkey
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HEADCOUNT_LEDGER", raising=False)
     assert main(["ledger", "create", "--dataset", DATASET, "--epsilon", "9", "--json"]) == 0
-    seen = run(COMMANDS["release sra"], CSV, logs("counts")[0], ROLES["item"].options, tmp_path, None)
-    assert seen.code == 0
+    outcome = run(COMMANDS["release sra"], CSV, logs("counts")[0], ROLES["item"].options, tmp_path, None)
+    assert outcome.code == 0
     assert hc.Ledger("sqlite:///headcount.db").show(DATASET).epsilon == 0
 
 
@@ -162,7 +162,7 @@ def listening() -> Iterator[Heard]:
         ):
             warnings.simplefilter("always")
             yield heard
-        heard.printed, heard.warned = text.getvalue(), [str(each.message) for each in warned]
+        heard.printed, heard.warned = text.getvalue(), [str(warning.message) for warning in warned]
     finally:
         root.removeHandler(listener)
         root.setLevel(level)
@@ -231,15 +231,15 @@ def check_job(folder: Path, ledger: str) -> None:
         (events,) = (path.name for path in desk.files.iterdir())
         flags = {"user": "user", "item": "item", "items": list(ITEMS)}
         dataset = {"name": DATASET, "version": None, "reads": "events", "flags": flags}
-        told = Told(
+        job_request = TaskMessage(
             "release", str(desk.data), ledger, dataset={**dataset, "source": {"files": [events]}}, family="counts",
             asked={"epsilon": "1", "method": "sra", "limit": 2, "again": True}, analyst="ann", by_curator=True,
             out=str(desk.releases / "one"),
         )  # fmt: skip
-        line = Line(io.StringIO())
+        line = ServerPipe(io.StringIO())
         with pytest.MonkeyPatch.context() as patch, listening() as heard:
             patch.chdir(desk.files)  # as a worker does
-            outcome = tasks.JOBS["release"](told, line, Gate(line))
+            outcome = tasks.JOB_TASKS["release"](job_request, line, CancellationGate(line))
         assert heard == Heard("", [], [])
         outcomes.append({**outcome, "digest": ""})
     assert outcomes[1] == outcomes[0]
@@ -254,7 +254,7 @@ def test_a_job_of_the_studio_says_nothing_of_dropped_rows(tmp_path: Path, ledger
 
 def _check_by(plant: Plant, folder: Path, ledger: str) -> None:
     if plant.family == "commands":
-        how: Naming = next(way for way in WAYS if way == plant.group)
+        how: Naming = next(naming for naming in WAYS if naming == plant.group)
         check_command(COMMANDS["release sra"], how, folder, ledger)
     elif plant.family == "python":
         check_call("release", "address", folder, ledger)

@@ -25,7 +25,7 @@ from tests.contracts.support.charged_commands import (
     DATASET,
     QUICKEST,
     Command,
-    Seen,
+    Outcome,
     charged_paths,
     options_of,
     reads,
@@ -53,38 +53,38 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def without(tmp_path_factory: pytest.TempPathFactory, ledger: str) -> Callable[..., Seen]:
+def without(tmp_path_factory: pytest.TempPathFactory, ledger: str) -> Callable[..., Outcome]:
     """Return what is seen of a run without any hostile row."""
 
     @cache
-    def seen(command: str, kind: str, role: str, charged: bool) -> Seen:
+    def outcome_without(command: str, kind: str, role: str, charged: bool) -> Outcome:
         rows, folder = crowd(ROLES[role]), tmp_path_factory.mktemp("without")
         options = options_of(COMMANDS[command], ROLES[role])
-        found = run(COMMANDS[command], FORMATS[kind], rows, options, folder, ledger if charged else None)
-        assert found.code == 0, found.said
-        return found
+        outcome = run(COMMANDS[command], FORMATS[kind], rows, options, folder, ledger if charged else None)
+        assert outcome.code == 0, outcome.message
+        return outcome
 
-    return seen
+    return outcome_without
 
 
-def check_succeeds(case: Case, command: Command, folder: Path, ledger: str | None, without: Seen) -> None:
+def check_succeeds(case: Case, command: Command, folder: Path, ledger: str | None, without: Outcome) -> None:
     """Run a command with one hostile row, the first or another, and see no difference."""
     rows, odd = crowd(case.role), case.others()[0]
     rows.insert(case.number % 2 * 50, odd)
-    seen = run(command, case.format, rows, options_of(command, case.role), folder, ledger)
-    assert seen.code == 0, seen.said
-    assert set(seen.files) == set(without.files)
-    for name, public in seen.files.items():
+    outcome = run(command, case.format, rows, options_of(command, case.role), folder, ledger)
+    assert outcome.code == 0, outcome.message
+    assert set(outcome.files) == set(without.files)
+    for name, public in outcome.files.items():
         assert public ^ without.files[name] == set(), f"{name} is not what it is without that row"
-    assert seen.printed ^ without.printed == set(), "the JSON is not what it is without that row"
-    assert seen.said == without.said
+    assert outcome.printed ^ without.printed == set(), "the JSON is not what it is without that row"
+    assert outcome.message == without.message
 
 
 # Every command, with some rows
 
 
 def _field(role: str, name: str) -> Field:
-    return next(each for each in ROLES[role].fields if each.name == name)
+    return next(field for field in ROLES[role].fields if field.name == name)
 
 
 SOME: Mapping[str, list[tuple[str, str]]] = {
@@ -101,24 +101,26 @@ SOME: Mapping[str, list[tuple[str, str]]] = {
 }  # fmt: skip
 
 
-def _each_command() -> Iterator[tuple[str, str, str, str, bool]]:
+def _command_cases() -> Iterator[tuple[str, str, str, str, bool]]:
     """Yield every command with two hostile rows of its kind, in turn, and a ledger for each other one."""
     for number, command in enumerate(COMMANDS.values()):
-        rows = [each for each in SOME[command.kind] if reads(command, ROLES[each[0]])]
+        rows = [role_name for role_name in SOME[command.kind] if reads(command, ROLES[role_name[0]])]
         for turn in range(2):
             role, name = rows[(2 * number + turn) % len(rows)]
             yield command.name, MAIN[(number + turn) % 3], role, name, command.proven and (number + turn) % 2 == 0
 
 
-EACH = {"-".join([*map(str, each[:4]), "ledger" if each[4] else "no ledger"]): each for each in _each_command()}
+CASES_BY_NAME = {
+    "-".join([*map(str, case[:4]), "ledger" if case[4] else "no ledger"]): case for case in _command_cases()
+}
 
 
-@pytest.mark.parametrize("name", EACH)
-def test_every_command_succeeds_whatever_somebody_wrote(
-    name: str, tmp_path: Path, ledger: str, without: Callable[..., Seen]
+@pytest.mark.parametrize("name", CASES_BY_NAME)
+def test_every_command_succeeds_on_hostile_fields(
+    name: str, tmp_path: Path, ledger: str, without: Callable[..., Outcome]
 ) -> None:
-    command, kind, role, said, charged = EACH[name]
-    case = Case(FORMATS[kind], ROLES[role], _field(role, said))
+    command, kind, role, field_name, charged = CASES_BY_NAME[name]
+    case = Case(FORMATS[kind], ROLES[role], _field(role, field_name))
     before = without(command, kind, role, charged)
     check_succeeds(case, COMMANDS[command], tmp_path, ledger if charged else None, before)
 
@@ -131,8 +133,8 @@ def test_every_charged_function_is_a_command_or_a_session() -> None:
     """What Python alone can charge must be tried here by itself."""
     charged = set()
     for name in hc.__all__:
-        found = getattr(hc, name)
-        if callable(found) and {"ledger", "epsilon"} <= set(inspect.signature(found).parameters):
+        function = getattr(hc, name)
+        if callable(function) and {"ledger", "epsilon"} <= set(inspect.signature(function).parameters):
             charged.add(name)
     assert charged == {"release", "rank", "query", "release_tags", "fit_neighbours", "QuerySession"}
 
@@ -140,17 +142,17 @@ def test_every_charged_function_is_a_command_or_a_session() -> None:
 # Every role, with many rows
 
 
-def _each_field() -> Iterator[tuple[str, Case, bool]]:
+def _field_cases() -> Iterator[tuple[str, Case, bool]]:
     for number, case in enumerate(case for case in every_case() if case.format.name in MAIN):
         if number % SHARE == 0:
             charged = number // SHARE % 2 == 0
             yield f"{case.name}-{'ledger' if charged else 'no ledger'}", case, charged
 
 
-FIELDS = {name: (case, charged) for name, case, charged in _each_field()}
+FIELDS = {name: (case, charged) for name, case, charged in _field_cases()}
 
 
-def _check_field(case: Case, charged: bool, folder: Path, ledger: str, without: Callable[..., Seen]) -> None:
+def _check_field(case: Case, charged: bool, folder: Path, ledger: str, without: Callable[..., Outcome]) -> None:
     command = COMMANDS[QUICKEST[case.role.kind]]
     before = without(command.name, case.format.name, case.role.name, charged)
     check_succeeds(case, command, folder, ledger if charged else None, before)
@@ -158,7 +160,7 @@ def _check_field(case: Case, charged: bool, folder: Path, ledger: str, without: 
 
 @pytest.mark.parametrize("name", FIELDS)
 def test_no_field_makes_a_release_fail(
-    name: str, tmp_path: Path, ledger: str, without: Callable[..., Seen]
+    name: str, tmp_path: Path, ledger: str, without: Callable[..., Outcome]
 ) -> None:
     _check_field(*FIELDS[name], tmp_path, ledger, without)
 
@@ -167,28 +169,28 @@ def test_no_field_makes_a_release_fail(
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("kind", MAIN)
 def test_no_field_at_all_makes_a_release_fail(
-    kind: str, role: str, tmp_path: Path, ledger: str, without: Callable[..., Seen]
+    kind: str, role: str, tmp_path: Path, ledger: str, without: Callable[..., Outcome]
 ) -> None:
-    found = []
+    failures = []
     for case in every_case():
         if (case.format.name, case.role.name) == (kind, role):
             try:
                 _check_field(case, case.number % 2 == 0, tmp_path / str(case.number), ledger, without)
             except AssertionError as error:  # all of them are told, not the first alone
-                found.append(f"{case.name}: {error}")
-    assert not found, "\n".join(found)
+                failures.append(f"{case.name}: {error}")
+    assert not failures, "\n".join(failures)
 
 
 # Sessions
 
 
 @pytest.mark.parametrize("charged", [False, True], ids=["no ledger", "ledger"])
-@pytest.mark.parametrize(("role", "said"), SOME["people"])
+@pytest.mark.parametrize(("role", "field_name"), SOME["people"])
 @pytest.mark.parametrize("kind", MAIN)
-def test_a_session_begins_whatever_somebody_wrote(
-    kind: str, role: str, said: str, charged: bool, tmp_path: Path, ledger: str
+def test_a_session_begins_on_hostile_fields(
+    kind: str, role: str, field_name: str, charged: bool, tmp_path: Path, ledger: str
 ) -> None:
-    case = Case(FORMATS[kind], ROLES[role], _field(role, said))
+    case = Case(FORMATS[kind], ROLES[role], _field(role, field_name))
     (tmp_path / "bins.toml").write_text(BINS, encoding="utf-8")
     spend: dict[str, Any] = {"ledger": ledger, "dataset": DATASET} if charged else {}
     for odd in ([], case.others()[:1]):
@@ -204,19 +206,19 @@ def test_a_session_begins_whatever_somebody_wrote(
 
 @pytest.mark.parametrize("charged", [False, True], ids=["no ledger", "ledger"])
 @pytest.mark.parametrize("kind", MAIN)
-def test_nobody_learns_from_success_whether_a_row_exists(
-    kind: str, charged: bool, tmp_path: Path, ledger: str
-) -> None:
+def test_success_does_not_depend_on_a_row(kind: str, charged: bool, tmp_path: Path, ledger: str) -> None:
     """Sum up a column that is no number, of the rows that fulfil conditions: it fails where there is one."""
     plain = crowd(ROLES["item"], 5)
     alice = Row({**plain[0].cells, "user": "alice", "place": "hiv"})
     options = {"value": "user", "value_range": "0,1"}
-    asked = COMMANDS["release totals"]
+    totals_command = COMMANDS["release totals"]
     where = ("--where", "user == alice", "--where", "place == hiv")
-    command = Command(asked.name, asked.path, asked.kind, (*asked.flags, *where))
-    seen = [
+    command = Command(
+        totals_command.name, totals_command.path, totals_command.kind, (*totals_command.flags, *where)
+    )
+    outcomes = [
         run(command, FORMATS[kind], rows, options, tmp_path / str(number), ledger if charged else None)
         for number, rows in enumerate((plain, [*plain, alice]))
     ]
-    assert [each.code for each in seen] == [0, 0]
-    assert seen[0] == seen[1]
+    assert [outcome.code for outcome in outcomes] == [0, 0]
+    assert outcomes[0] == outcomes[1]

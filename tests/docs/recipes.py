@@ -22,7 +22,7 @@ PAGE = ROOT / "docs" / "extending.md"
 def recipes() -> dict[str, list[Block]]:
     """Return the blocks of every section of the page, by its heading."""
     _, *sections = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return {each.partition("\n")[0]: list(blocks(each)) for each in sections}
+    return {section.partition("\n")[0]: list(blocks(section)) for section in sections}
 
 
 def changed(text: str, change: str) -> str:
@@ -32,8 +32,8 @@ def changed(text: str, change: str) -> str:
     'a\nx\nb\ny\n'
     """
     lines, at = text.splitlines(), 0
-    for each in change.splitlines():
-        sign, line = each[:1], each[1:]
+    for changed_line in change.splitlines():
+        sign, line = changed_line[:1], changed_line[1:]
         if sign == "+":
             lines.insert(at, line)
             at += 1
@@ -49,8 +49,8 @@ def changed(text: str, change: str) -> str:
 def broken(parts: list[Block], instead: Mapping[str, str]) -> list[Block]:
     """Put other text in the place of some of a recipe's."""
     for old, new in instead.items():
-        assert any(old in each.text for each in parts), f"no recipe says {old}"
-        parts = [replace(each, text=each.text.replace(old, new)) for each in parts]
+        assert any(old in block.text for block in parts), f"no recipe says {old}"
+        parts = [replace(block, text=block.text.replace(old, new)) for block in parts]
     return parts
 
 

@@ -40,10 +40,10 @@ def table(title: str) -> list[list[str]]:
 
 
 def names(text: str) -> list[str]:
-    return [each for each in NAME.findall(text) if not each.endswith(FILES)]
+    return [name for name in NAME.findall(text) if not name.endswith(FILES)]
 
 
-def found(name: str) -> Any:
+def resolve(name: str) -> Any:
     """Return what a dotted name under headcount stands for."""
     parts = name.split(".")
     for size in range(len(parts), 0, -1):
@@ -57,13 +57,13 @@ def found(name: str) -> Any:
 
 @pytest.mark.parametrize("name", sorted(set(names(PAGE))))
 def test_every_name_exists(name: str) -> None:
-    assert found(name) is not None
+    assert resolve(name) is not None
 
 
 def test_a_name_that_does_not_exist_is_noticed() -> None:
     for name in ("bounds.counts.sample_records.Simple", "nowhere.at_all", "releases.release.Release.sell"):
         with pytest.raises(AttributeError):
-            found(name)
+            resolve(name)
 
 
 def test_layers_are_the_linters() -> None:
@@ -72,11 +72,11 @@ def test_layers_are_the_linters() -> None:
 
 def test_every_sealed_type_is_explained() -> None:
     sealed = {
-        each
-        for each in vars(bounds).values()
-        if isinstance(each, type) and "seal" in inspect.signature(each).parameters
+        value
+        for value in vars(bounds).values()
+        if isinstance(value, type) and "seal" in inspect.signature(value).parameters
     }
-    assert {found(names(row[0])[0]) for row in table("What the types promise")} == sealed
+    assert {resolve(names(row[0])[0]) for row in table("What the types promise")} == sealed
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def watched(codes: Collection[CodeType]) -> Iterator[list[CodeType]]:
 
 def test_an_event_takes_the_walk(tmp_path: Path) -> None:
     walk = [names(row[1])[0] for row in table("The walk of one event")]
-    steps = {inspect.unwrap(found(name)).__code__: name for name in walk if COMPILED not in name}
+    steps = {inspect.unwrap(resolve(name)).__code__: name for name in walk if COMPILED not in name}
     file = tmp_path / "visits.csv"
     file.write_text("who,what,when\nbob,rye,2026-03-07T09:00:00\nann,tea,2026-03-06T10:00:00\n", encoding="utf-8")
     with watched(steps) as calls:
@@ -118,10 +118,12 @@ def test_an_event_takes_the_walk(tmp_path: Path) -> None:
 def test_the_size_of_what_privacy_rests_on(capsys: pytest.CaptureFixture[str]) -> None:
     assert sizes.main() == 0
     printed = capsys.readouterr().out
-    said = re.search(r"That is ([\d,]+) of ([\d,]+) lines\. .*: ([\d,]+) lines", section("What privacy rests on"))
-    assert said
+    figures = re.search(
+        r"That is ([\d,]+) of ([\d,]+) lines\. .*: ([\d,]+) lines", section("What privacy rests on")
+    )
+    assert figures
     first = sizes.size_of(["bounding", "noise", "budget", "curator"])
-    for number, size in zip(said.groups(), (sizes.size_of(sizes.RESTS_ON), sizes.whole(), first), strict=True):
+    for number, size in zip(figures.groups(), (sizes.size_of(sizes.RESTS_ON), sizes.whole(), first), strict=True):
         assert int(number.replace(",", "")) == pytest.approx(size.lines, rel=0.05)
     assert f"{sizes.whole().lines:,}" in printed
     assert set(re.findall(r"`(\w+)`\s\(", section("What privacy rests on"))) == set(sizes.RESTS_ON)

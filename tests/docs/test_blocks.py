@@ -108,9 +108,9 @@ def run(words: list[str], code: int, where: str, capsys: pytest.CaptureFixture[s
         return ""
     capsys.readouterr()
     returned = main(words)
-    said = capsys.readouterr()
-    assert returned == code, f"{where}: headcount {shlex.join(words)} gave {returned}\n{said.err}"
-    return "".join(f"{line.rstrip()}\n" for line in said.out.splitlines())
+    captured = capsys.readouterr()
+    assert returned == code, f"{where}: headcount {shlex.join(words)} gave {returned}\n{captured.err}"
+    return "".join(f"{line.rstrip()}\n" for line in captured.out.splitlines())
 
 
 @pytest.mark.parametrize(

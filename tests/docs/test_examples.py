@@ -18,13 +18,13 @@ def test_there_are_examples() -> None:
     assert EXAMPLES
 
 
-def _each() -> list[object]:
+def _example_parameters() -> list[object]:
     """Every example; what starts processes takes longer."""
     slow = {"service.py": pytest.mark.slow}
-    return [pytest.param(each, marks=slow.get(each.name, ()), id=each.name) for each in EXAMPLES]
+    return [pytest.param(example, marks=slow.get(example.name, ()), id=example.name) for example in EXAMPLES]
 
 
-@pytest.mark.parametrize("example", _each())
+@pytest.mark.parametrize("example", _example_parameters())
 def test_an_example_runs(example: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(

@@ -20,7 +20,7 @@ from tests.contracts.rows.raw_files import COLUMNS, Format, Row, table_of, writt
 from tests.contracts.rows.test_row_reading import RULES, SOUND, fate_of
 from tests.contracts.support import engine_checks
 from tests.contracts.support.measurements import MEASUREMENTS
-from tests.contracts.test_additivity import check_any_people
+from tests.contracts.test_additivity import check_random_hostile_rows
 from tests.docs.recipes import Copy, broken, recipes, run_in_place
 from tests.lab.replicate.papers import shared
 
@@ -38,15 +38,15 @@ def copy(tmp_path: Path) -> Copy:
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_is_short(name: str) -> None:
     lines = [line for block in RECIPES[name] for line in block.text.splitlines() if line.strip()]
-    found_there = sum(
+    occurrences = sum(
         line.startswith(" ") for block in RECIPES[name] if block.kind == "diff" for line in block.text.splitlines()
     )
-    assert len(lines) - found_there <= MOST_LINES.get(name, 60)
+    assert len(lines) - occurrences <= MOST_LINES.get(name, 60)
 
 
 @pytest.mark.parametrize("name", ["A method", "A family", "A bound", "A paper"])
 def test_what_a_recipe_adds_is_in_style(name: str, copy: Copy) -> None:
-    files = [str(each) for each in copy.follow(RECIPES[name]) if each.suffix == ".py"]
+    files = [str(path) for path in copy.follow(RECIPES[name]) if path.suffix == ".py"]
     for check in (["format", "--check"], ["check"]):
         done = copy.run("-m", "ruff", *check, *files)
         assert done.returncode == 0, done.stdout
@@ -89,7 +89,7 @@ def test_a_method_keeps_the_contracts(copy: Copy) -> None:
     files = ("tests/counts/test_weighed.py", "src/headcount/counts/weighed.py", "tests/methods/test_registry.py")
     suites = ("methods", "plans", "replay", "success")
     done = copy.test(
-        *files, "tests/docs/test_pages.py", *(f"tests/contracts/test_{each}.py" for each in suites),
+        *files, "tests/docs/test_pages.py", *(f"tests/contracts/test_{suite}.py" for suite in suites),
         "-m", "not slow", "-k", "weighed or every_proven_method or method_lists or can_be_reached",
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
@@ -126,7 +126,7 @@ def test_a_family_keeps_the_contracts(copy: Copy) -> None:
     suites = ("families", "plans", "replay", "success")
     done = copy.test(
         "tests/regulars", "tests/methods/test_registry.py", "tests/docs/test_pages.py",
-        *(f"tests/contracts/test_{each}.py" for each in suites),
+        *(f"tests/contracts/test_{suite}.py" for suite in suites),
         "-m", "not slow", "-k", "regulars or at-least or every_proven_method or every_charged or can_be_reached",
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
@@ -186,9 +186,9 @@ def engine_of(instead: Mapping[str, str]) -> Engine:
 STATISTICAL = (engine_checks.check_law_of_the_choice, engine_checks.check_secrets_matter)
 QUICK = (engine_checks.check_equals_reference,)
 LIGHT = [
-    pytest.param(each, id=str(each.__name__), marks=[] if each in QUICK else [pytest.mark.slow])
-    for each in engine_checks.CHECKS
-    if each not in STATISTICAL
+    pytest.param(check, id=str(check.__name__), marks=[] if check in QUICK else [pytest.mark.slow])
+    for check in engine_checks.CHECKS
+    if check not in STATISTICAL
 ]
 
 
@@ -249,16 +249,16 @@ def sqlite() -> Format:
 @pytest.mark.parametrize("name", RULES)
 def test_a_source_reads_row_by_row(name: str, sqlite: Format, tmp_path: Path) -> None:
     rule = RULES[name]
-    for number, said in enumerate(rule.texts):
-        row = Row({**rule.beside, "user": "b1", rule.column: hostile_values.text("said", said)})
+    for number, text in enumerate(rule.texts):
+        row = Row({**rule.beside, "user": "b1", rule.column: hostile_values.text("said", text)})
         assert fate_of(sqlite, row, rule.options, tmp_path / str(number), Row(rule.beside)) == rule.fate, (
-            f"{said!r}"
+            f"{text!r}"
         )
 
 
 @pytest.mark.parametrize("name", ["sample", "totals, times", "support, context of user", "cells, groups"])
 def test_what_is_measured_of_a_source_adds_up(name: str, sqlite: Format, tmp_path: Path) -> None:
-    check_any_people(MEASUREMENTS[name], sqlite, LocalEngine(), tmp_path, 3, one_by_one=False)
+    check_random_hostile_rows(MEASUREMENTS[name], sqlite, LocalEngine(), tmp_path, 3, one_by_one=False)
 
 
 def test_a_value_of_another_kind_is_missing(sqlite: Format, tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_a_value_of_another_kind_is_missing(sqlite: Format, tmp_path: Path) -> N
 def test_a_broken_source_is_caught(instead: Mapping[str, str], tmp_path: Path) -> None:
     kind = format_of(run_in_place(broken(RECIPES["A source"][:1], instead))["SqliteTable"])
     with pytest.raises((AssertionError, sqlite3.OperationalError)):
-        check_any_people(MEASUREMENTS["sample"], kind, LocalEngine(), tmp_path, 3, one_by_one=False)
+        check_random_hostile_rows(MEASUREMENTS["sample"], kind, LocalEngine(), tmp_path, 3, one_by_one=False)
 
 
 # A paper
@@ -296,8 +296,8 @@ def test_a_paper_is_run_and_judged(copy: Copy, tmp_path: Path) -> None:
     line, _, result = command.strip().removeprefix("headcount ").partition(" > ")
     line = line.replace("DIR", str(shared(tmp_path / "data")))
     printed = copy.headcount(f"{line} --processes 1 --quiet")
-    found = json.loads(printed)
-    assert [each["verdict"] for each in found["claims"]] == ["reproduced"]
+    document = json.loads(printed)
+    assert [row["verdict"] for row in document["claims"]] == ["reproduced"]
     assert (copy.root / "nobody.html").exists()
     (copy.root / result).write_text(printed, encoding="utf-8")
     filled = copy.run("tools/verdict_tables.py", result, "--commit", "0123abc")

@@ -47,8 +47,8 @@ def test_the_page_shows_files_as_they_are(path: str) -> None:
 
 def kinds(base: type[HeadcountError]) -> Iterator[type[HeadcountError]]:
     yield base
-    for each in base.__subclasses__():
-        yield from kinds(each)
+    for subclass in base.__subclasses__():
+        yield from kinds(subclass)
 
 
 def test_the_table_has_every_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,15 +56,20 @@ def test_the_table_has_every_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(program, "invoke", interrupted)
-    codes = {0, main(["methods"]), 128 + signal.SIGTERM, *(each.exit_code for each in kinds(HeadcountError))}
+    codes = {
+        0,
+        main(["methods"]),
+        128 + signal.SIGTERM,
+        *(error_class.exit_code for error_class in kinds(HeadcountError)),
+    }
     assert [int(code) for code, *_ in rows("Exit codes")] == sorted(codes)
     reference = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     assert sorted(codes) == [int(code) for code in re.findall(r"^\| (\d+) \|", reference, re.MULTILINE)]
 
 
 def test_the_versions_are_those_of_the_program() -> None:
-    said = {name: int(version) for name, version, *_ in rows("Upgrades")}
-    assert said == {
+    versions = {name: int(version) for name, version, *_ in rows("Upgrades")}
+    assert versions == {
         "release folder": VERSION,
         "ledger schema": schema.VERSION,
         "packed store": packed_store.VERSION,
@@ -89,7 +94,7 @@ def stand_in(script: str) -> Path:
     return path
 
 
-def budget_for_each_day() -> None:
+def create_daily_budget() -> None:
     with Ledger(LEDGER) as ledger:
         ledger.create("visits", "1", window="1d", time="time")
 
@@ -97,22 +102,22 @@ def budget_for_each_day() -> None:
 def test_what_the_nightly_job_asks_for_is_charged_once(
     workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget_for_each_day()
+    create_daily_budget()
     assert nightly(stand_in('printf "%s\\n" "$@" > asked; echo {}')) == 0
     assert Path(f"releases/{DAY}.json").read_text() == "{}\n"
-    asked = Path("asked").read_text(encoding="utf-8").splitlines()
+    arguments = Path("asked").read_text(encoding="utf-8").splitlines()
     monkeypatch.setenv("HEADCOUNT_LEDGER", LEDGER)
-    told = []
+    outputs = []
     for _ in range(2):
-        assert main(asked) == 0
-        told.append(json.loads(capsys.readouterr().out))
-    assert told[1] == {**told[0], "earlier": str(Path("releases", DAY).absolute())}
+        assert main(arguments) == 0
+        outputs.append(json.loads(capsys.readouterr().out))
+    assert outputs[1] == {**outputs[0], "earlier": str(Path("releases", DAY).absolute())}
     with Ledger(LEDGER) as ledger:
         account = ledger.show("visits")
         assert (account.issued, str(account.epsilon)) == (1, "1")
 
 
-def test_a_nightly_job_that_fails_says_so_and_leaves_what_was_told(workplace: Path) -> None:
+def test_a_failed_nightly_job_reports_it_and_keeps_the_earlier_output(workplace: Path) -> None:
     assert nightly(stand_in("echo fine")) == 0
     assert nightly(stand_in("echo broken; echo why >&2; exit 3")) == 3
     assert Path(f"releases/{DAY}.json").read_text() == "fine\n"
@@ -121,7 +126,7 @@ def test_a_nightly_job_that_fails_says_so_and_leaves_what_was_told(workplace: Pa
 
 @pytest.mark.slow
 def test_the_nightly_job_runs_twice_and_is_charged_once(workplace: Path) -> None:
-    budget_for_each_day()
+    create_daily_budget()
     real = Path(sys.executable).with_name("headcount")
     assert nightly(real) == 0
     table = Path(f"releases/{DAY}/items.parquet").read_bytes()
@@ -136,11 +141,11 @@ def test_the_nightly_job_runs_twice_and_is_charged_once(workplace: Path) -> None
 @contextmanager
 def stand_ins() -> Iterator[list[dict[str, Any]]]:
     """Put modules of Airflow's names into place that note what a DAG file asks for."""
-    asked: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
 
     class Noted:
         def __init__(self, *positional: object, **named: object) -> None:
-            asked.append({"positional": positional, **named})
+            calls.append({"positional": positional, **named})
 
         def __enter__(self) -> Noted:
             return self
@@ -159,14 +164,14 @@ def stand_ins() -> Iterator[list[dict[str, Any]]]:
             patch.setitem(sys.modules, part, types.ModuleType(part))
         for home, name in homes.items():
             setattr(sys.modules[home], name, Noted)
-        yield asked
+        yield calls
 
 
 def test_the_dag_runs_the_same_job_one_at_a_time_and_never_by_itself_again() -> None:
     path = FILES / "visits_dag.py"
-    with stand_ins() as asked:
+    with stand_ins() as calls:
         exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), {"__name__": "dag"})
-    timetable, dag, task = asked
+    timetable, dag, task = calls
     assert timetable["positional"] == ("17 3 * * *",)
     assert "17 3 * * *  cd /srv/visits" in PAGE
     assert (dag["max_active_runs"], dag["default_args"]) == (1, {"retries": 0})
@@ -198,16 +203,16 @@ def test_standard_error_is_the_curators_without_a_ledger_alone(
 ) -> None:
     """Rows that are not counted are told of without a ledger; with one, the two logs cannot be told apart."""
 
-    def told(*flags: str) -> str:
+    def release_errors(*flags: str) -> str:
         assert main(["release", *EVENTS, "--epsilon", "1", "--out", "out", "--force", *flags]) == 0
         return re.sub(r"\d+", "N", capsys.readouterr().err)
 
     with Ledger(LEDGER) as ledger:
         ledger.create("visits", "9")
     charged = ["--ledger", LEDGER, "--analyst", "ann", "--dataset"]
-    before = told(*charged, "visits@1")
+    before = release_errors(*charged, "visits@1")
     with Path("visits.csv").open("a", encoding="utf-8") as log:
         log.write('"ann","nowhere",2026-03-06 10:00:00.000Z\n')
-    assert told(*charged, "visits@2") == before
-    assert "For the curator only: N record of items outside the catalogue was dropped." in told()
-    assert told("--quiet") == ""
+    assert release_errors(*charged, "visits@2") == before
+    assert "For the curator only: N record of items outside the catalogue was dropped." in release_errors()
+    assert release_errors("--quiet") == ""

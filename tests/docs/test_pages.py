@@ -106,7 +106,7 @@ def test_a_release_by_default_is_the_folder_that_its_page_shows(tmp_path: Path) 
     listed = re.search(r"^friday/\n(.*?)^```", read(DOCS / "releases.md"), re.MULTILINE | re.DOTALL)
     assert listed
     shown = dict(re.findall(r"^  (\S+) +(.*)$", listed[1], re.MULTILINE))
-    assert shown.keys() == {each.name for each in (tmp_path / "friday").iterdir()}
+    assert shown.keys() == {path.name for path in (tmp_path / "friday").iterdir()}
     for name, table in release.tables.items():
         assert shown[f"{name}.parquet"] == ", ".join(table.column_names)
 

@@ -19,7 +19,7 @@ from tools import papers_page
 
 ROOT = Path(__file__).parents[2]
 COMMANDS, LONGER, DOCUMENTS = papers_page.declared()
-BY_PAPER = {each.paper: each for each in DOCUMENTS}
+BY_PAPER = {document.paper: document for document in DOCUMENTS}
 
 
 def numbered(kind: str, *numbers: int | str) -> Iterator[str]:
@@ -84,12 +84,12 @@ IN_THE_DOCUMENTS = {
 
 
 def test_every_document_that_can_be_reproduced_has_a_table() -> None:
-    assert [each.paper for each in DOCUMENTS] == list(PAPERS) == list(IN_THE_DOCUMENTS)
+    assert [document.paper for document in DOCUMENTS] == list(PAPERS) == list(IN_THE_DOCUMENTS)
 
 
 @pytest.mark.parametrize("paper", IN_THE_DOCUMENTS)
 def test_every_numbered_element_has_one_row(paper: str) -> None:
-    rows = Counter(each.name for each in BY_PAPER[paper].elements)
+    rows = Counter(element.name for element in BY_PAPER[paper].elements)
     assert {name: rows[name] for name in IN_THE_DOCUMENTS[paper]} == dict.fromkeys(IN_THE_DOCUMENTS[paper], 1)
 
 
@@ -97,24 +97,24 @@ def test_every_numbered_element_has_one_row(paper: str) -> None:
 def test_every_claim_belongs_to_a_row(paper: str) -> None:
     claims = read_claims(paper)
     shown = {claim.id for element in BY_PAPER[paper].elements for claim in papers_page.claims_of(element, claims)}
-    assert [each.id for each in claims.claim if each.id not in shown] == []
+    assert [claim.id for claim in claims.claim if claim.id not in shown] == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda each: each.paper)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.paper)
 def test_every_row_leads_somewhere(document: papers_page.Document) -> None:
     """The command is one that test_blocks runs with the page, or that is run below; the file exists."""
     claims = read_claims(document.paper)
-    known = {each.id for each in claims.claim}
+    claim_ids = {claim.id for claim in claims.claim}
     for element in document.elements:
         assert element.do in {*COMMANDS, *LONGER} or element.do.removeprefix("reproduce ") in PAPERS, element
         assert (papers_page.SOURCE / element.source).is_file(), element
-        assert set(element.claims) <= known, element
+        assert set(element.claims) <= claim_ids, element
         assert element.found or papers_page.claims_of(element, claims), f"{element} has no verdict"
 
 
 def test_every_command_belongs_to_a_row() -> None:
-    asked = {element.do for document in DOCUMENTS for element in document.elements}
-    assert [name for name in (*COMMANDS, *LONGER) if name not in asked and name != "pack"] == []
+    commands = {element.do for document in DOCUMENTS for element in document.elements}
+    assert [name for name in (*COMMANDS, *LONGER) if name not in commands and name != "pack"] == []
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -34,7 +34,7 @@ def test_what_is_printed_spells_per_cent_alike() -> None:
         assert FORMATTED.findall(text.replace("{%", "")) == [], file.name
 
 
-def test_another_spelling_is_seen() -> None:
+def test_another_spelling_of_percent_is_detected() -> None:
     assert CLOSE.search("with 95% intervals")
     assert FORMATTED.search('f"{share:.1%} of all"')
     assert not CLOSE.search("95 % of s3%20cret")

@@ -72,14 +72,14 @@ def lost(site: Path) -> Iterator[str]:
     """Yield every link of a site that leads nowhere, and whatever a page needs from elsewhere."""
     marks = {page: Marks(page) for page in sorted(site.rglob("*.html"))}
     for page, own in marks.items():
-        yield from (f"{page.name} needs {each}" for each in own.needs if urlsplit(each).netloc)
+        yield from (f"{page.name} needs {link}" for link in own.needs if urlsplit(link).netloc)
         for link in [*own.links, *own.needs]:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 continue
             target = Path(os.path.normpath(page.parent / unquote(parts.path))) if parts.path else page
-            known = marks[target].ids if target in marks else {""}
-            if not target.is_file() or unquote(parts.fragment) not in known:
+            fragments = marks[target].ids if target in marks else {""}
+            if not target.is_file() or unquote(parts.fragment) not in fragments:
                 yield f"{page.name} links {link}"
 
 
@@ -167,12 +167,12 @@ def test_the_site_is_searched_and_read_from_disk(site: Path, browser: Browser) -
     page = browser.new_page()
     noted = watched(page, "file:")
     page.goto((site / "getting-started.html").as_uri())
-    assert page.locator(".sidebar-tree .caption").all_inner_texts() == [each.upper() for each in GROUPS]
+    assert page.locator(".sidebar-tree .caption").all_inner_texts() == [group.upper() for group in GROUPS]
     assert "<!--" not in page.locator("article").inner_text()
     page.fill("input[name=q]", "DPSense")
     page.keyboard.press("Enter")
     page.wait_for_selector("#search-results li a")
-    found = [each.get_attribute("href") or "" for each in page.locator("#search-results a").all()]
-    assert any("dpsense.html" in each for each in found)
-    assert not [each for each in noted if "://" in each]
+    links = [group.get_attribute("href") or "" for group in page.locator("#search-results a").all()]
+    assert any("dpsense.html" in link for link in links)
+    assert not [group for group in noted if "://" in group]
     page.close()

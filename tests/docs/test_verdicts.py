@@ -29,7 +29,7 @@ def test_every_claim_has_its_verdict_in_the_documentation(name: str) -> None:
     rows = re.findall(r"^\| (.*) \| (.*) \| (.*) \|$", table, re.MULTILINE)[1:]
     verdicts = [KEPT[name]["claims"][claim.id]["verdict"] for claim in claims.claim]
     expected = zip(
-        (each.figure for each in claims.claim), (each.says for each in claims.claim), verdicts, strict=True
+        (claim.figure for claim in claims.claim), (claim.says for claim in claims.claim), verdicts, strict=True
     )
     assert rows == list(expected)
     assert set(verdicts) <= set(WORDS)
@@ -40,7 +40,7 @@ def test_counts_and_tables_are_up_to_date() -> None:
 
 
 def result(name: str, **changed: Any) -> dict[str, Any]:
-    claims = [{"id": each.id, "verdict": "undecided", "measured": "1 ± 2"} for each in read_claims(name).claim]
+    claims = [{"id": claim.id, "verdict": "undecided", "measured": "1 ± 2"} for claim in read_claims(name).claim]
     return {
         "paper": name,
         "quick": False,
@@ -59,10 +59,10 @@ def copied(folder: Path) -> Path:
 
 
 def test_a_result_is_written_and_the_others_stay(tmp_path: Path) -> None:
-    root, found = copied(tmp_path), tmp_path / "all.json"
+    root, results_file = copied(tmp_path), tmp_path / "all.json"
     documents = {"dpsense": result("dpsense"), "cim": result("cim", quick=True, runs=9)}
-    found.write_text(json.dumps({"paper": "all", "papers": documents}), encoding="utf-8")
-    assert TOOL["main"]([str(found), "--commit", "0123abc"], root) == 0
+    results_file.write_text(json.dumps({"paper": "all", "papers": documents}), encoding="utf-8")
+    assert TOOL["main"]([str(results_file), "--commit", "0123abc"], root) == 0
     page = (root / "docs" / "reproduce.md").read_text(encoding="utf-8")
     words, many = " ".join(page.split()), len(PAPERS["dpsense"].claims.claim)
     assert (

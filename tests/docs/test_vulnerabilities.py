@@ -14,13 +14,16 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "known-vulnerabilities.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
-DEVELOPERS = [*PROJECT["dependency-groups"]["dev"], *(each for extra in EXTRAS.values() for each in extra)]
+DEVELOPERS = [
+    *PROJECT["dependency-groups"]["dev"],
+    *(dependency for extra in EXTRAS.values() for dependency in extra),
+]
 INSTALLED = [
     *PROJECT["project"]["dependencies"],
-    *(each for name, extra in EXTRAS.items() if name != "spark" for each in extra),
+    *(dependency for name, extra in EXTRAS.items() if name != "spark" for dependency in extra),
     *PROJECT["build-system"]["requires"],
 ]
-EVERYTHING = [Requirement(each) for each in (*INSTALLED, *DEVELOPERS)]
+EVERYTHING = [Requirement(specification) for specification in (*INSTALLED, *DEVELOPERS)]
 LOCKS = {"requirements.lock": INSTALLED, "requirements-dev.lock": [*INSTALLED, *DEVELOPERS]}
 REQUIRED = re.findall(r"^\| `([\w-]+)` \|.*\| ([\d.]+) \|$", PAGE, re.MULTILINE)
 
@@ -35,7 +38,7 @@ def pinned(lock: str) -> dict[str, tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "version"), REQUIRED)
 def test_the_versions_that_the_page_requires_are_required(name: str, version: str) -> None:
-    bounds = {str(each.specifier) for each in EVERYTHING if each.name == name}
+    bounds = {str(requirement.specifier) for requirement in EVERYTHING if requirement.name == name}
     assert bounds == {f">={version}"}
 
 
@@ -44,7 +47,7 @@ def test_the_page_requires_some() -> None:
 
 
 def test_biased_samplers_are_excluded() -> None:
-    (bound,) = {each.specifier for each in EVERYTHING if each.name == "opendp"}
+    (bound,) = {requirement.specifier for requirement in EVERYTHING if requirement.name == "opendp"}
     assert [version for version in ("0.14.0", "0.14.1", "0.14.2", "0.16.0") if version in bound] == [
         "0.14.2",
         "0.16.0",
@@ -57,8 +60,8 @@ def test_a_lock_has_hashes_of_all_that_is_required_and_names_no_index(lock: str)
     for name, (_, block) in packages.items():
         assert re.search(r"--hash=sha256:[0-9a-f]{64}", block), name
     assert "://" not in (ROOT / lock).read_text(encoding="utf-8")
-    for each in map(Requirement, LOCKS[lock]):
-        assert packages[canonicalize_name(each.name)][0] in each.specifier, each.name
+    for requirement in map(Requirement, LOCKS[lock]):
+        assert packages[canonicalize_name(requirement.name)][0] in requirement.specifier, requirement.name
 
 
 def test_both_locks_agree() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headcount.bounds import Sample
+from headcount.bounds import SampleRecords
 from headcount.events.log import EventLog, read_events
 from tests.reference.engine import ReferenceEngine
 
@@ -16,14 +16,14 @@ Counts = dict[str, int]
 
 def exact_items(log: EventLog) -> Counts:
     """Return the exact count of every item that has one."""
-    counted = ReferenceEngine().measure(log, Sample(10**6), bytes(16)).items.sensitive_values
+    counted = ReferenceEngine().measure(log, SampleRecords(10**6), bytes(16)).items.sensitive_values
     pairs = zip(log.catalogue.ids, counted.tolist(), strict=True)
     return {str(item): count for item, count in pairs if count}
 
 
 def exact_edges(log: EventLog) -> dict[tuple[str, str | None], int]:
     """Return the exact count of every item and context that has one; None is the unknown context."""
-    counted = ReferenceEngine().measure(log, Sample(10**6), bytes(16)).edges.sensitive_values
+    counted = ReferenceEngine().measure(log, SampleRecords(10**6), bytes(16)).edges.sensitive_values
     assert log.context is not None
     labels = [*log.context.labels, None]
     return {

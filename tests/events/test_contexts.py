@@ -152,7 +152,7 @@ MOMENTS: dict[str, tuple[pa.Array, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", MOMENTS)
-def test_instants_are_shown_in_the_zone_asked_for(name: str, edges: Edges) -> None:
+def test_instants_are_shown_in_the_requested_time_zone(name: str, edges: Edges) -> None:
     column, options = MOMENTS[name]
     for part, expected in (("weekday", "Saturday"), ("hour", "0"), ("month", "March")):
         counted = edges(table(column), "tea", context=f"{part}:c", timezone="Europe/Zurich", **options)

@@ -38,7 +38,7 @@ def test_values_are_listed_and_others_have_a_bin_or_none(kind: pa.DataType) -> N
     assert cells_of(table, {"job": {**listed, "other": True}}) == [1, 0, 2, 2]
 
 
-def test_whole_numbers_are_found_as_numbers_and_as_text() -> None:
+def test_integers_are_counted_as_numbers_and_as_text() -> None:
     bins = {"flag": {"values": [1, 0]}}
     for kind in (pa.int8(), pa.string()):
         table = pa.table({"id": range(3), "flag": pa.array([0, 1, 7]).cast(kind)})

@@ -15,11 +15,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.bounds import Cells, PersonTotals, Sample
+from headcount.bounds import GroupCells, SampleRecords, UserTotals
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import HeadcountError
 from headcount.events.grid import Grid
-from headcount.events.inspect.scan import survey
+from headcount.events.inspect.scan import scan
 from headcount.events.log import EventLog, read_events
 from headcount.events.notation import Notation, Notations
 from headcount.events.sources.files.scalar import numbers, whole_numbers
@@ -28,7 +28,7 @@ from headcount.events.user_table import read_people
 from headcount.lab.audit.replay import Tape, wrapped_noise
 from headcount.methods.counts.request import ReleaseRequest
 from headcount.methods.request import request_of
-from headcount.run.prepare import prepared
+from headcount.run.prepare import prepare_request
 from tests.bounds.test_partial_sums_of_groups import shown as plainly
 from tests.support.curator_runs import ran
 
@@ -88,21 +88,21 @@ GROUPS = st.lists(st.sampled_from(["0", "1", "12", "123", "1234", ".", ",", " ",
 def test_a_text_is_the_number_that_the_reference_reads_or_is_missing(
     notation: Notation, texts: list[str], values: list[Decimal]
 ) -> None:
-    texts = texts + [written(each, notation) for each in values]
-    wanted = pa.array([plain_number(each, notation) for each in texts], pa.string())
+    texts = texts + [written(value, notation) for value in values]
+    wanted = pa.array([plain_number(value, notation) for value in texts], pa.string())
     assert wanted.slice(len(texts) - len(values)).null_count == 0
     for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
         column = notation.plain(pa.array(texts, pa.string()).cast(kind))
         for read in (numbers, whole_numbers):
-            (found, there), (meant, is_number) = read(column), read(wanted)
+            (measured, there), (meant, is_number) = read(column), read(wanted)
             assert there.tolist() == is_number.tolist()
-            assert found[there].tolist() == meant[there].tolist()
+            assert measured[there].tolist() == meant[there].tolist()
 
 
 def test_what_a_text_means_depends_on_no_other_text() -> None:
     texts = ["1.234,50", "15.30", "1,5", None, "12.34", "7"]
     notation = Notation(",", ".")
-    alone = [notation.plain(pa.array([each], pa.string()))[0].as_py() for each in texts]
+    alone = [notation.plain(pa.array([text], pa.string()))[0].as_py() for text in texts]
     assert notation.plain(pa.array(texts)).to_pylist() == alone == ["1234.50", None, "1.5", None, None, "7"]
 
 
@@ -160,7 +160,7 @@ REFUSED: Sequence[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "message"), REFUSED, ids=lambda each: str(each)[:30])
+@pytest.mark.parametrize(("words", "message"), REFUSED, ids=lambda parameter: str(parameter)[:30])
 def test_separators_that_no_number_has_are_refused(words: dict[str, Any], message: str) -> None:
     table = pa.table({"user": ["ann"], "item": ["tea"], "paid": ["1,5"], "many": ["2"], "stars": [5]})
     with pytest.raises(HeadcountError, match=message):
@@ -191,10 +191,10 @@ def shown(log: EventLog, bound: Any) -> Any:
 
 
 WORDS: dict[str, tuple[dict[str, Any], Any]] = {
-    "value": ({"value": "paid", "value_range": "0,2000"}, PersonTotals(5)),
-    "times": ({"times": "many"}, Sample(5000)),
-    "where": ({"where": "paid >= 15.3"}, Sample(5)),
-    "where, exactly": ({"where": "many > 999"}, Sample(5)),
+    "value": ({"value": "paid", "value_range": "0,2000"}, UserTotals(5)),
+    "times": ({"times": "many"}, SampleRecords(5000)),
+    "where": ({"where": "paid >= 15.3"}, SampleRecords(5)),
+    "where, exactly": ({"where": "many > 999"}, SampleRecords(5)),
 }
 
 
@@ -212,7 +212,7 @@ def test_bins_of_numbers_are_those_of_the_plain_notation() -> None:
         read_people(pa.table(NAMES | values), user="user", **flags)
         for values, flags in ((PLAIN, {}), (COMMA, FLAGS))
     ]
-    plain, comma = (shown(each, Cells(grid)) for each in logs)
+    plain, comma = (shown(log, GroupCells(grid)) for log in logs)
     assert plain == comma
 
 
@@ -228,12 +228,12 @@ def test_tags_are_kept_by_conditions_in_the_other_notation() -> None:
         read_tags(pa.table(NAMES | values), where="paid >= 0.5", **words, **flags)
         for values, flags in ((PLAIN, {}), (COMMA, FLAGS))
     ]
-    assert [survey(each).records for each in logs] == [2, 2]
+    assert [scan(log).records for log in logs] == [2, 2]
 
 
 def test_a_check_counts_the_other_notation() -> None:
     for words, _ in WORDS.values():
-        plain, comma = (survey(each).to_json() for each in both(**words))
+        plain, comma = (scan(log).to_json() for log in both(**words))
         assert plain == comma
 
 
@@ -242,8 +242,8 @@ def test_users_items_and_contexts_stay_texts() -> None:
     log = read_events(
         table, user="user", item="item", items=["1.000"], context="size", contexts={"size": ["2,5"]}, **FLAGS
     )
-    found = survey(log)
-    assert (found.people, found.records, found.contexts_without_records) == (1, 1, ())
+    report = scan(log)
+    assert (report.people, report.records, report.contexts_without_records) == (1, 1, ())
 
 
 def test_times_are_no_numbers_of_this_notation() -> None:
@@ -256,7 +256,7 @@ def test_times_are_no_numbers_of_this_notation() -> None:
         "context": "hour:at",
         "time_format": "s",
     }
-    assert survey(read_events(table, **words, **FLAGS)).problems[0].what.startswith("no time")
+    assert scan(read_events(table, **words, **FLAGS)).problems[0].what.startswith("no time")
 
 
 # One log, two notations, one release
@@ -271,7 +271,7 @@ def _wrapped() -> Any:
 def rows(*, comma: bool) -> list[list[str]]:
     values = [Decimal(number * 7919 % 300_000) / 100 for number in range(600)]
     notation = Notation(",", ".") if comma else Notation()
-    return [[f"u{n % 90}", ("Käse", "Tee")[n % 2], written(each, notation)] for n, each in enumerate(values)]
+    return [[f"u{n % 90}", ("Käse", "Tee")[n % 2], written(value, notation)] for n, value in enumerate(values)]
 
 
 def in_csv(folder: Path, *, comma: bool) -> tuple[Path, dict[str, Any]]:
@@ -320,12 +320,12 @@ def test_an_identity_knows_the_notation_where_it_is_given() -> None:
     """Requests of earlier versions keep theirs: what is not given is not in it."""
     request = request_of(ReleaseRequest, epsilon="1", what="totals", limit=5)
     plain, comma = both(value="paid", value_range="0,1")
-    described = json.loads(prepared(request, plain).identity()[0])["events"]
+    described = json.loads(prepare_request(request, plain).identity()[0])["events"]
     assert not {"decimal", "thousands"} & described.keys()
-    with_notation = json.loads(prepared(request, comma).identity()[0])["events"]
+    with_notation = json.loads(prepare_request(request, comma).identity()[0])["events"]
     assert with_notation == described | {"decimal": [","], "thousands": ["."]}
     again, _ = both(value="paid", value_range="0,1", decimal=".", thousands=None)
-    assert prepared(request, again).identity() == prepared(request, plain).identity()
+    assert prepare_request(request, again).identity() == prepare_request(request, plain).identity()
 
 
 @pytest.mark.parametrize("words", [{"where": "paid >= 15.3"}, {"times": "many"}])
@@ -334,4 +334,4 @@ def test_a_store_is_packed_in_the_other_notation(words: dict[str, Any], tmp_path
     hc.pack(comma, tmp_path / "store")
     store = read_events(tmp_path / "store")
     assert store.roles.numbers == comma.roles.numbers
-    assert shown(store, Sample(5000)) == shown(plain, Sample(5000))
+    assert shown(store, SampleRecords(5000)) == shown(plain, SampleRecords(5000))

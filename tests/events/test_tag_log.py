@@ -29,15 +29,15 @@ def read(**words: object) -> TagLog:
     return read_tags(TABLE, **(usual | words))  # type: ignore[arg-type]
 
 
-def triples(found: Tagging) -> list[tuple[int, int, int]]:
-    return list(zip(found.user.tolist(), found.resource.tolist(), found.tag.tolist(), strict=True))
+def triples(tagging: Tagging) -> list[tuple[int, int, int]]:
+    return list(zip(tagging.user.tolist(), tagging.resource.tolist(), tagging.tag.tolist(), strict=True))
 
 
-def test_each_assignment_counts_once_and_what_is_listed_alone() -> None:
+def test_every_assignment_counts_once_and_only_listed_ids_count() -> None:
     engine = LocalEngine()
-    found = tagging_of(read(), engine)
-    assert triples(found) == [(0, 0, 1), (1, 1, 0)]
-    assert (found.people, found.resources, found.tags) == (2, 2, 2)
+    tagging = tagging_of(read(), engine)
+    assert triples(tagging) == [(0, 0, 1), (1, 1, 0)]
+    assert (tagging.people, tagging.resources, tagging.tags) == (2, 2, 2)
     assert engine.tally is not None
     assert engine.tally.outside_catalogue == 2
     assert triples(tagging_of(read(where="film == 9"))) == [(0, 1, 0)]
@@ -56,14 +56,14 @@ def test_a_store_says_the_same(tmp_path: Path) -> None:
 
 def test_lists_may_have_more_cells_than_counts_could() -> None:
     many = list(range(20_000))
-    log = read(resources=many, vocabulary=[str(each) for each in many])
+    log = read(resources=many, vocabulary=[str(resource) for resource in many])
     assert log.cells > EventLog.most_cells
     assert tagging_of(log).size == 0
     with pytest.raises(UsageError, match="more than 200,000,000"):
         release(log, epsilon=1)
 
 
-def test_what_is_missing_is_said() -> None:
+def test_missing_values_are_reported() -> None:
     for name in ("user", "resource", "tag", "resources", "vocabulary"):
         with pytest.raises(UsageError, match=f"--{name} is missing"):
             read(**{name: None})

@@ -22,7 +22,7 @@ from headcount.errors import CallerError
 from headcount.events.encode.cells import check_table
 from headcount.events.encode.passes import EncodedLog, Reading
 from headcount.events.grid import Grid
-from headcount.events.inspect.scan import survey
+from headcount.events.inspect.scan import scan
 from headcount.events.log import EventLog, read_events
 from headcount.events.selection_targets import CONTEXTS
 from headcount.events.user_table import read_people
@@ -39,7 +39,9 @@ def stored(values: Sequence[int | None], width: pa.DataType, kind: pa.DataType) 
 
 def decimals(kind: pa.DataType) -> pa.Array:
     """Return decimals, the third of which has more digits than their type allows."""
-    raw = [None if each is None else each.to_bytes(kind.byte_width, "little") for each in (700, 50, 10**8, None)]
+    raw = [
+        None if number is None else number.to_bytes(kind.byte_width, "little") for number in (700, 50, 10**8, None)
+    ]
     return pa.array(raw, pa.binary(kind.byte_width)).view(kind)
 
 
@@ -166,7 +168,7 @@ ROLES: Mapping[str, Role] = {
     "item": event_role(item="odd", items="7,1"),
     "item, selected": event_role(GIVEN, item="odd", items=None, select_items=True),
     "context, selected": event_role(GIVEN, context="odd", select_contexts=True),
-    **{f"context {each}": event_role(context="odd", contexts=[each]) for each in LITERALS},
+    **{f"context {literal}": event_role(context="odd", contexts=[literal]) for literal in LITERALS},
     "two contexts": event_role(context="what,odd", contexts={"what": ["tea"], "odd": ["7"]}),
     "weekday": event_role(context="weekday:odd"),
     "hour": event_role(context="hour:odd", timezone="+05:30"),
@@ -177,8 +179,8 @@ ROLES: Mapping[str, Role] = {
         time="odd", until="2050-01-01", time_format="min@2012-01-01", timezone="America/New_York"
     ),
     **{
-        f"where {sign} {each}": event_role(where=f"odd {sign} {each}")
-        for each in LITERALS
+        f"where {sign} {literal}": event_role(where=f"odd {sign} {literal}")
+        for literal in LITERALS
         for sign in ("==", ">=")
     },
     "where != 7": event_role(where="odd != 7"),
@@ -207,7 +209,7 @@ def rows_of(log: EventLog, reading: Reading) -> Rows:
         columns = [
             batch.users,
             batch.cells,
-            *(each for each in (batch.times, beside, batch.values) if each is not None),
+            *(column for column in (batch.times, beside, batch.values) if column is not None),
         ]
         rows += [(name(coded.users, user), *more) for user, *more in zip(*columns, strict=True)]
     ids = None if coded.items is None else coded.items.ids
@@ -242,19 +244,21 @@ def refuses(role: Role, kind: pa.DataType) -> bool:
 @cache
 def working() -> list[tuple[str, str]]:
     """Return the roles and types that go together."""
-    return [(role, kind) for role in ROLES for kind, each in ARRAYS.items() if not refuses(ROLES[role], each.type)]
+    return [
+        (role, kind) for role in ROLES for kind, array in ARRAYS.items() if not refuses(ROLES[role], array.type)
+    ]
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_type_is_refused_before_a_charge_or_every_row_of_it_is_read_by_itself(role: str) -> None:
     for kind, column in ARRAYS.items():
-        table, asked = table_of(column), ROLES[role]
-        if refuses(asked, column.type):
+        table, role_case = table_of(column), ROLES[role]
+        if refuses(role_case, column.type):
             with pytest.raises(CallerError):
-                asked.log(table)
+                role_case.log(table)
             continue
-        together = rows_of(asked.log(table), asked.reading)
-        one_by_one = sum((rows_of(asked.log(row), asked.reading) for row in alone(table)), Rows())
+        together = rows_of(role_case.log(table), role_case.reading)
+        one_by_one = sum((rows_of(role_case.log(row), role_case.reading) for row in alone(table)), Rows())
         assert together == one_by_one, f"{kind}: {together} is not {one_by_one}"
 
 
@@ -296,9 +300,11 @@ IN_FILES = ("user", "item", "context 2026-03-06", "weekday", "where >= 2026-03-0
 @pytest.mark.parametrize("how", HOWS)
 def test_no_value_makes_an_arrow_file_or_stream_fail(how: str, tmp_path: Path) -> None:
     for number, (role, kind) in enumerate((role, kind) for role, kind in working() if role in IN_FILES):
-        table, asked = table_of(ARRAYS[kind]), ROLES[role]
+        table, role_case = table_of(ARRAYS[kind]), ROLES[role]
         events = Stream(table) if how == "an object" else written(table, how, tmp_path / f"{number}.arrow")
-        assert rows_of(asked.log(events), asked.reading) == rows_of(asked.log(table), asked.reading), (role, kind)
+        assert rows_of(role_case.log(events), role_case.reading) == rows_of(
+            role_case.log(table), role_case.reading
+        ), (role, kind)
 
 
 @pytest.mark.parametrize("kind", ARRAYS)
@@ -312,7 +318,7 @@ def test_the_curator_sees_every_type(kind: str, tmp_path: Path) -> None:
     assert preview(open_source(path)).rows == preview(open_source(table)).rows == len(table)
     for role, other in working():
         if other == kind:
-            survey(ROLES[role].log(table), lambda *_: None) if ROLES[role].describe is read_events else None
+            scan(ROLES[role].log(table), lambda *_: None) if ROLES[role].describe is read_events else None
 
 
 def test_numbers_of_records_in_a_pandas_column_with_a_gap() -> None:
@@ -321,10 +327,10 @@ def test_numbers_of_records_in_a_pandas_column_with_a_gap() -> None:
 
     frame = pd.DataFrame({"who": ["a", "b", "c", "d"], "what": ["tea"] * 4, "odd": [2, None, 3, 1]})
     assert str(frame["odd"].dtype) == "float64"
-    asked = ROLES["times"]
-    assert Counter(row[2] for row in rows_of(asked.log(frame), asked.reading)) == Counter([1, 2, 3])
+    times_role = ROLES["times"]
+    assert Counter(row[2] for row in rows_of(times_role.log(frame), times_role.reading)) == Counter([1, 2, 3])
     whole = frame.dropna().astype({"odd": "int64"})
-    assert rows_of(asked.log(frame), asked.reading) == rows_of(asked.log(whole), asked.reading)
+    assert rows_of(times_role.log(frame), times_role.reading) == rows_of(times_role.log(whole), times_role.reading)
 
 
 @pytest.mark.parametrize("zone", ["+99:99", "+24:00", "-24:00", "Mars/Base"])
@@ -334,6 +340,6 @@ def test_a_zone_that_does_not_exist_is_refused_before_any_row_is_read(zone: str)
 
 
 def test_an_origin_is_a_time_of_a_zone_that_is_an_offset() -> None:
-    asked = event_role(context="hour:odd", time_format="min@2012-01-01T05:30", timezone="+05:30")
-    (row,) = rows_of(asked.log(table_of(pa.array([61]))), asked.reading)
+    context_role = event_role(context="hour:odd", time_format="min@2012-01-01T05:30", timezone="+05:30")
+    (row,) = rows_of(context_role.log(table_of(pa.array([61]))), context_role.reading)
     assert row[1] == 6  # 61 minutes after 05:30 on the clocks of that zone

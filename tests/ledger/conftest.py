@@ -21,20 +21,20 @@ def postgres() -> Any:
 @pytest.fixture
 def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewPlace]:
     """Make a place of either kind."""
-    made: list[Place] = []
+    places: list[Place] = []
 
     def make(kind: str) -> Place:
         folder = tmp_path / f"place-{next(COUNTER)}"
         folder.mkdir()
         if kind == "sqlite":
-            made.append(Place(f"sqlite:///{folder}/headcount.db", folder))
-            return made[-1]
-        made.append(Place(servers.new_schema(), folder))
-        return made[-1]
+            places.append(Place(f"sqlite:///{folder}/headcount.db", folder))
+            return places[-1]
+        places.append(Place(servers.new_schema(), folder))
+        return places[-1]
 
     yield make
-    for each in made:
-        each.close()
+    for place in places:
+        place.close()
 
 
 @pytest.fixture(params=KINDS)

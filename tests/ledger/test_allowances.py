@@ -23,10 +23,10 @@ def ledger(place: Place) -> Ledger:
 
 
 def _own(ledger: Ledger) -> dict[str | None, tuple[Decimal, Decimal]]:
-    return {each.analyst: (each.most, each.left) for each in ledger.show("visits").analysts}
+    return {analyst.analyst: (analyst.most, analyst.left) for analyst in ledger.show("visits").analysts}
 
 
-def test_it_replaces_what_each_analyst_may_spend(ledger: Ledger) -> None:
+def test_an_allowance_replaces_the_budget_per_analyst(ledger: Ledger) -> None:
     ledger.allow("visits", "ann", "2")
     ledger.allow("visits", "bob", "0.2")
     spend(ledger, "2", analyst="ann")
@@ -57,13 +57,13 @@ def test_the_budget_of_the_dataset_stays_the_limit_above_all(ledger: Ledger) -> 
 
 def test_it_is_raised_and_lowered_but_never_below_what_is_spent(ledger: Ledger) -> None:
     ledger.allow("visits", "ann", "2")
-    made = reserve(ledger, "1.5")
+    reservation = reserve(ledger, "1.5")
     with pytest.raises(RefusedError, match=r"ann has spent ε = 1\.5 on visits already; allow at least that"):
         ledger.allow("visits", "ann", "1.4")
     ledger.allow("visits", "ann", "1.5")
     with pytest.raises(RefusedError):
         reserve(ledger, "0.1")
-    made.refund("no file")
+    reservation.refund("no file")
     ledger.allow("visits", "ann", "0")
     with pytest.raises(RefusedError, match="has spent ε = 0 of 0"):
         reserve(ledger, "0.1")
@@ -80,7 +80,7 @@ def test_what_is_no_amount_is_refused_and_nothing_is_written(ledger: Ledger, giv
     assert len(ledger.history()) == before
 
 
-def test_a_dataset_without_a_budget_and_nobody_are_refused(ledger: Ledger) -> None:
+def test_a_dataset_without_a_budget_and_an_empty_analyst_are_refused(ledger: Ledger) -> None:
     with pytest.raises(UnknownNameError, match="visit"):
         ledger.allow("visit", "ann", "1")
     with pytest.raises(UsageError, match="the analyst must be a name"):
@@ -116,10 +116,10 @@ def test_what_is_stored_beside_the_journal_is_verified(ledger: Ledger, tampering
     ledger.allow("visits", "ann", "2")
     with ledger.store.writing() as run:
         run.run(tampering)
-    assert any("does not follow from the journal" in each for each in ledger.verify().problems)
+    assert any("does not follow from the journal" in problem for problem in ledger.verify().problems)
 
 
-def test_an_edited_allowance_is_seen(ledger: Ledger) -> None:
+def test_an_edited_allowance_is_detected(ledger: Ledger) -> None:
     ledger.allow("visits", "ann", "2")
     entry = ledger.history()[-1]
     body = json.dumps(
@@ -128,10 +128,10 @@ def test_an_edited_allowance_is_seen(ledger: Ledger) -> None:
     with ledger.store.writing() as run:
         run.run("UPDATE journal SET body = :body WHERE number = :number", body=body, number=entry.number)
         run.run("UPDATE allowances SET epsilon = '3'")
-    assert any("entry 2 was edited" in each for each in ledger.verify().problems)
+    assert any("entry 2 was edited" in problem for problem in ledger.verify().problems)
 
 
-def test_it_holds_in_each_window_and_by_rho(place: Place) -> None:
+def test_an_allowance_holds_in_every_window_and_in_rho(place: Place) -> None:
     ledger = place.open()
     ledger.create("visits", "1", window="1mo", time="when")
     clock = {"time": "when", "time_format": None, "timezone": None}
@@ -149,10 +149,10 @@ def test_it_holds_in_each_window_and_by_rho(place: Place) -> None:
     ledger.allow("visits", "ann", "0.4")  # 0.8 in all, but 0.4 in each
     ledger.create("sold", "3", "1e-6", filter="zcdp")
     ledger.allow("sold", "ann", "0.5")
-    made = reserve(ledger, "0.1", dataset="sold")
+    reservation = reserve(ledger, "0.1", dataset="sold")
     with pytest.raises(RefusedError, match="ann on sold has spent"):
         reserve(ledger, "0.1", dataset="sold")
-    made.refund("no file")
+    reservation.refund("no file")
     ledger.allow("sold", "ann", "0")
     with pytest.raises(RefusedError, match="ann on sold has spent"):
         reserve(ledger, "0.1", dataset="sold")
@@ -172,17 +172,17 @@ def test_a_crowd_never_spends_more_than_one_analyst_is_allowed(ledger: Ledger) -
     granted, refused = list[int](), list[str]()
 
     def ask(number: int) -> None:
-        for each in range(6):
+        for attempt in range(6):
             try:
-                granted.append(reserve(ledger, "0.25", request=json.dumps([number, each])).entry)
+                granted.append(reserve(ledger, "0.25", request=json.dumps([number, attempt])).entry)
             except RefusedError as error:
                 refused.append(str(error))
 
     crowd = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
-    for each in crowd:
-        each.start()
-    for each in crowd:
-        each.join()
+    for thread in crowd:
+        thread.start()
+    for thread in crowd:
+        thread.join()
     assert (len(granted), len(refused)) == (8, 16)
     assert _own(ledger) == {"ann": (Decimal(2), Decimal(0))}
     assert ledger.verify().ok

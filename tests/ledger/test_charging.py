@@ -16,8 +16,8 @@ def test_reserve_read_publish_reuse_and_refuse(place: Place, tmp_path: Path) -> 
     ledger = place.open()
     ledger.create("town", "2", per_analyst="1.5")
     log = hc.EventLog.of([("ann", "tea"), ("bob", "rye")], items=["rye", "tea"])
-    made = hc.release(log, epsilon="1", ledger=ledger, dataset="town@1", analyst="ann")
-    made.save(tmp_path / "a")
+    release = hc.release(log, epsilon="1", ledger=ledger, dataset="town@1", analyst="ann")
+    release.save(tmp_path / "a")
     assert hc.release(log, epsilon="1", ledger=ledger, dataset="town@1", analyst="bob") == hc.load(tmp_path / "a")
     with pytest.raises(RefusedError, match="ann on town has spent"):
         hc.release(log, epsilon="1", ledger=ledger, dataset="town@2", analyst="ann")
@@ -26,5 +26,5 @@ def test_reserve_read_publish_reuse_and_refuse(place: Place, tmp_path: Path) -> 
         hc.rank(log, k=1, epsilon="0.1", ledger=ledger, dataset="town", analyst="ann")
     account = ledger.show("town")
     assert (account.left, account.issued, account.open) == (Decimal(0), 1, 1)
-    assert made.ledger is not None
-    assert ledger.verify([(made.ledger["entry"], made.ledger["head"])]).ok
+    assert release.ledger is not None
+    assert ledger.verify([(release.ledger["entry"], release.ledger["head"])]).ok

@@ -30,16 +30,16 @@ def _fits(budget: Budget, spent: Spent, charge: Charge) -> bool:
 def test_sums_are_exact(epsilons: list[Decimal]) -> None:
     budget, spent = Budget.of("1000"), Spent()
     for epsilon in epsilons:
-        spent += budget.price(Charge(epsilon)) if epsilon else Spent()
+        spent += budget.cost_of(Charge(epsilon)) if epsilon else Spent()
     assert spent.loss == sum(epsilons)
     for epsilon in epsilons:
-        spent -= budget.price(Charge(epsilon))
+        spent -= budget.cost_of(Charge(epsilon))
     assert spent == Spent()
 
 
 def test_the_last_cent_can_be_spent_and_no_more() -> None:
     budget = Budget.of("0.3")
-    spent = budget.price(Charge(Decimal("0.1"))) + budget.price(Charge(Decimal("0.1")))
+    spent = budget.cost_of(Charge(Decimal("0.1"))) + budget.cost_of(Charge(Decimal("0.1")))
     assert _fits(budget, spent, Charge(Decimal("0.1")))
     assert not _fits(budget, spent, Charge(Decimal("0.1000000000000000000000000000000000000001")))
 
@@ -48,7 +48,7 @@ def test_many_gaussian_requests_cost_less_than_their_sum() -> None:
     budget, spent, taken = Budget.of("3", delta="1e-6", filter="zcdp"), Spent(), 0
     charge = Charge(Decimal("0.3"), Decimal("1e-7"), rho_for(Decimal("0.3"), Decimal("1e-7")))
     while _fits(budget, spent, charge):
-        spent, taken = spent + budget.price(charge), taken + 1
+        spent, taken = spent + budget.cost_of(charge), taken + 1
     assert taken > 50  # ten by sum
     assert budget.epsilon_of(spent) <= 3
 
@@ -64,7 +64,7 @@ def test_slack_has_its_own_half_of_delta() -> None:
     budget = Budget.of("3", delta="1e-6", filter="zcdp")
     threshold = Charge.of_stages(threshold=[(Decimal("0.2"), Decimal("2e-7"))])
     assert (threshold.rho, threshold.slack) == (Decimal("0.02"), Decimal("2e-7"))
-    once = budget.price(threshold)
+    once = budget.cost_of(threshold)
     assert budget.epsilon_of(once) == epsilon_for(Decimal("0.02"), Decimal("5e-7"))
     assert _fits(budget, once, threshold)
     assert not _fits(budget, once + once, threshold)  # slack would be 6e-7
@@ -78,7 +78,7 @@ def test_what_the_filter_takes_never_exceeds_epsilon(rhos: list[Decimal]) -> Non
     for rho in rhos:
         charge = Charge(Decimal("0.5"), Decimal("1e-7"), rho, Decimal("1e-8"))
         if _fits(budget, spent, charge):
-            spent += budget.price(charge)
+            spent += budget.cost_of(charge)
             assert epsilon_for(spent.loss, Decimal("5e-7")) <= Decimal("1.5")
             assert spent.delta <= Decimal("5e-7")
         else:
@@ -101,19 +101,19 @@ def test_gaussian_stages_of_one_request_are_converted_together() -> None:
 
 def test_delta_without_rho_counts_as_slack() -> None:
     budget = Budget.of("3", delta="1e-6", filter="zcdp")
-    assert budget.price(Charge(Decimal("0.2"), Decimal("1e-7"))) == Spent(Decimal("0.02"), Decimal("1e-7"))
+    assert budget.cost_of(Charge(Decimal("0.2"), Decimal("1e-7"))) == Spent(Decimal("0.02"), Decimal("1e-7"))
 
 
 def test_by_sum_delta_adds_up_and_pure_budgets_take_none() -> None:
     budget = Budget.of("3", delta="1e-6")
     half = Charge(Decimal("0.1"), Decimal("5e-7"))
-    assert _fits(budget, budget.price(half), half)
-    assert not _fits(budget, budget.price(half) + budget.price(half), half)
+    assert _fits(budget, budget.cost_of(half), half)
+    assert not _fits(budget, budget.cost_of(half) + budget.cost_of(half), half)
     with pytest.raises(RefusedError, match="pure ε"):
-        Budget.of("3").price(half)
+        Budget.of("3").cost_of(half)
 
 
-def test_each_analyst_has_a_limit_within_the_budget() -> None:
+def test_per_analyst_budgets_hold_within_the_budget() -> None:
     budget = Budget.of("3", per_analyst="1")
     with pytest.raises(RefusedError, match=r"ann on visits has spent ε = 0\.5 of 1"):
         budget.check(

@@ -51,16 +51,16 @@ def _python(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 def _fill(place: Place, size: int, mode: str) -> tuple[list[int], str, int]:
     ran = _python(FULL, *place.arguments, str(size), mode)
     *entries, last = ran.stdout.splitlines() or [""]
-    return [int(each) for each in entries], last + ran.stderr, ran.returncode
+    return [int(entry) for entry in entries], last + ran.stderr, ran.returncode
 
 
-def test_a_full_disk_is_told_and_loses_nothing(sqlite_place: Place) -> None:
+def test_a_full_disk_is_reported_and_loses_nothing(sqlite_place: Place) -> None:
     ledger = sqlite_place.open()
     ledger.create("visits", "100")
     ledger.close()
-    granted, said, code = _fill(sqlite_place, 300_000, "reserve")
-    assert (code, "SurroundingsError the ledger at sqlite:///" in said) == (3, True), said
-    assert "disk" in said
+    granted, errors, code = _fill(sqlite_place, 300_000, "reserve")
+    assert (code, "SurroundingsError the ledger at sqlite:///" in errors) == (3, True), errors
+    assert "disk" in errors
     assert granted
     opened = sqlite_place.open()
     reserved = [entry.number for entry in opened.history() if entry.kind == "reserve"]
@@ -85,7 +85,7 @@ def test_an_anchor_that_cannot_be_written_stops_before_data_is_read(sqlite_place
     assert ledger.show("visits").left == Decimal("0.5")
 
 
-def test_a_full_disk_under_the_anchor_is_told(sqlite_place: Place) -> None:
+def test_a_full_disk_under_the_anchor_is_reported(sqlite_place: Place) -> None:
     ledger = sqlite_place.open()
     ledger.create("visits", "1")
     ledger.close()
@@ -109,7 +109,7 @@ def test_a_full_disk_under_the_anchor_is_told(sqlite_place: Place) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file rights")
-def test_a_read_only_file_is_told(sqlite_place: Place) -> None:
+def test_a_read_only_file_is_reported(sqlite_place: Place) -> None:
     ledger = sqlite_place.open()
     ledger.create("visits", "1")
     spend(ledger, "0.5")
@@ -143,7 +143,7 @@ def test_a_read_only_file_is_told(sqlite_place: Place) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="file rights")
 @pytest.mark.parametrize("state", ["closed", "in use", "left by a killed writer"])
-def test_whoever_may_only_read_a_ledger_shows_and_verifies_it(sqlite_place: Place, state: str) -> None:
+def test_a_read_only_ledger_can_be_shown_and_verified(sqlite_place: Place, state: str) -> None:
     """Nothing that was spent is overlooked: what SQLite cannot read without writing is refused."""
     ledger = sqlite_place.open()
     ledger.create("visits", "1")
@@ -190,7 +190,7 @@ def test_whoever_may_only_read_a_ledger_shows_and_verifies_it(sqlite_place: Plac
     assert sqlite_place.open().verify().ok
 
 
-def test_a_query_only_connection_is_told_as_read_only(
+def test_a_query_only_connection_is_reported_as_read_only(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = sqlite_place.open()
@@ -203,7 +203,7 @@ def test_a_query_only_connection_is_told_as_read_only(
     spend(sqlite_place.open(), "1")
 
 
-def test_a_database_that_is_removed_while_in_use_is_told(sqlite_place: Place) -> None:
+def test_a_database_removed_while_in_use_is_reported(sqlite_place: Place) -> None:
     ledger = sqlite_place.open()
     ledger.create("visits", "1")
     file = sqlite_place.folder / "headcount.db"
@@ -230,7 +230,7 @@ def test_a_transaction_that_breaks_off_leaves_no_trace(place: Place) -> None:
     assert ledger.verify().ok
 
 
-def test_a_server_that_goes_away_in_mid_transaction_is_told(postgres: Any, new_place: Any) -> None:
+def test_a_server_lost_in_mid_transaction_is_reported(postgres: Any, new_place: Any) -> None:
     import psycopg
 
     place = new_place("postgresql")
@@ -240,14 +240,14 @@ def test_a_server_that_goes_away_in_mid_transaction_is_told(postgres: Any, new_p
     def be_cut_off() -> None:
         with ledger.store.writing() as run:
             run.run("UPDATE accounts SET loss = '9'")
-            own = run.one("SELECT pg_backend_pid()")[0]
+            own = run.first_row("SELECT pg_backend_pid()")[0]
             with psycopg.connect(postgres.get_uri(), autocommit=True) as other:
                 other.execute("SELECT pg_terminate_backend(%s)", [own])
-            run.one("SELECT 1")
+            run.first_row("SELECT 1")
 
-    with pytest.raises(SurroundingsError, match="is gone or cannot be reached") as gone:
+    with pytest.raises(SurroundingsError, match="is gone or cannot be reached") as raised:
         be_cut_off()
-    assert gone.value.exit_code == 3
+    assert raised.value.exit_code == 3
     assert ledger.show("visits").epsilon == 0
     spend(ledger, "1")  # a new connection is made
     with pytest.raises(RefusedError):
@@ -255,14 +255,14 @@ def test_a_server_that_goes_away_in_mid_transaction_is_told(postgres: Any, new_p
     assert ledger.verify().ok
 
 
-def test_a_server_that_is_not_there_is_told_without_the_password(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_reported_without_the_password(tmp_path: Path) -> None:
     ledger = Ledger(f"postgresql://ann:secret@/db?host={tmp_path}", key=tmp_path / "k", anchor=tmp_path / "a")
-    with pytest.raises(SurroundingsError, match="is gone or cannot be reached") as gone:
+    with pytest.raises(SurroundingsError, match="is gone or cannot be reached") as raised:
         ledger.show("visits")
-    assert "secret" not in str(gone.value)
+    assert "secret" not in str(raised.value)
 
 
-def test_a_read_only_server_is_told(new_place: Any) -> None:
+def test_a_read_only_server_is_reported(new_place: Any) -> None:
     place = new_place("postgresql")
     ledger = place.open()
     ledger.create("visits", "1")
@@ -287,8 +287,8 @@ def test_a_killed_server_keeps_every_acknowledged_reservation(tmp_path: Path) ->
             place = Place(server.get_uri(), tmp_path)
             ledger = place.open()
             ledger.create("visits", "1")
-            made = [reserve(ledger, "0.1", request=f'{{"n":{number}}}') for number in range(5)]
-            made[-1].data_read()
+            reservations = [reserve(ledger, "0.1", request=f'{{"n":{number}}}') for number in range(5)]
+            reservations[-1].data_read()
             pid = server.get_pid()
             assert pid is not None
             os.kill(pid, signal.SIGQUIT)  # immediate shutdown: no checkpoint, recovery at the next start
@@ -299,8 +299,10 @@ def test_a_killed_server_keeps_every_acknowledged_reservation(tmp_path: Path) ->
             place.close()
             server.ensure_postgres_running()
             opened = place.open()
-            assert opened.verify([(each.entry, each.head) for each in made]).ok
-            assert [entry.number for entry in opened.history()][1:] == [each.entry for each in made]
+            assert opened.verify([(reservation.entry, reservation.head) for reservation in reservations]).ok
+            assert [entry.number for entry in opened.history()][1:] == [
+                reservation.entry for reservation in reservations
+            ]
             place.close()
         finally:
             server.cleanup()
@@ -319,7 +321,7 @@ def _old_schema(place: Place, version: int) -> None:
 
 
 @pytest.mark.parametrize("age", [1, 2, 3])
-def test_an_older_schema_is_told_and_migrated_on_request(place: Place, age: int) -> None:
+def test_an_older_schema_is_reported_and_migrated_on_request(place: Place, age: int) -> None:
     ledger = place.open()
     ledger.create("visits", "1")
     spend(ledger, "0.5")
@@ -340,7 +342,7 @@ def test_an_older_schema_is_told_and_migrated_on_request(place: Place, age: int)
     assert place.open(upgrade=True).verify().ok  # nothing to do
 
 
-def test_a_newer_schema_is_told(place: Place) -> None:
+def test_a_newer_schema_is_reported(place: Place) -> None:
     ledger = place.open()
     ledger.create("visits", "1")
     with ledger.store.writing() as run:
@@ -359,13 +361,13 @@ def test_every_migration_step_is_reached_from_the_one_before(place: Place) -> No
     store.close()
 
 
-def test_a_file_that_is_no_database_is_told(sqlite_place: Place) -> None:
+def test_a_file_that_is_no_database_is_reported(sqlite_place: Place) -> None:
     (sqlite_place.folder / "headcount.db").write_bytes(b"not a database " * 1000)
     with pytest.raises(SurroundingsError, match="is no SQLite database"):
         sqlite_place.open().show("visits")
 
 
-def test_a_damaged_database_is_told(sqlite_place: Place) -> None:
+def test_a_damaged_database_is_reported(sqlite_place: Place) -> None:
     ledger = sqlite_place.open()
     ledger.create("visits", "1")
     ledger.close()
@@ -377,7 +379,7 @@ def test_a_damaged_database_is_told(sqlite_place: Place) -> None:
         sqlite_place.open().show("visits")
 
 
-def test_a_locked_database_is_told(sqlite_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_database_is_reported(sqlite_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headcount.ledger.stores.sqlite.WAIT", 0)
     ledger = sqlite_place.open()
     ledger.create("visits", "1")
@@ -398,7 +400,7 @@ def test_other_places_are_refused(url: str) -> None:
         Ledger(url)
 
 
-def test_a_missing_folder_is_told(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     ledger = Ledger(f"sqlite:///{tmp_path}/none/headcount.db", key=tmp_path / "k", anchor=tmp_path / "a")
     with pytest.raises(UsageError, match="does not exist"):
         ledger.create("visits", "1")
@@ -406,7 +408,7 @@ def test_a_missing_folder_is_told(tmp_path: Path) -> None:
         ledger.show("visits")
 
 
-def test_a_key_that_is_none_is_told(sqlite_place: Place) -> None:
+def test_an_invalid_key_is_reported(sqlite_place: Place) -> None:
     sqlite_place.key.parent.mkdir()
     sqlite_place.key.write_text("my password")
     with pytest.raises(Exception, match="64 hexadecimal digits"):
@@ -437,7 +439,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "config" / "headcount"
 
 
-def test_each_ledger_has_a_key_of_its_own(tmp_path: Path, home: Path) -> None:
+def test_every_ledger_has_a_key_of_its_own(tmp_path: Path, home: Path) -> None:
     paths = []
     for name in ("headcount.db", "demo.db"):
         with Ledger(f"sqlite:///{tmp_path}/{name}") as ledger:
@@ -477,7 +479,7 @@ def test_a_ledger_of_an_earlier_build_keeps_its_key_and_what_was_spent(tmp_path:
 
 
 @pytest.mark.parametrize("earlier", [False, True])
-def test_a_ledger_put_in_place_of_another_is_seen(tmp_path: Path, home: Path, earlier: bool) -> None:
+def test_a_replaced_ledger_is_detected(tmp_path: Path, home: Path, earlier: bool) -> None:
     """Whoever writes to the file alone cannot sign, so a fresh ledger in its place has a key that is not here."""
     url = f"sqlite:///{tmp_path}/headcount.db"
     with Ledger(url, key=home / "ledger.key" if earlier else None) as ledger:
@@ -498,8 +500,8 @@ def test_sqlite_is_never_less_than_durable(sqlite_place: Place) -> None:
     ledger = sqlite_place.open()
     ledger.create("visits", "1")
     with ledger.store.writing() as run:
-        assert run.one("PRAGMA synchronous")[0] == 2
-        assert run.one("PRAGMA journal_mode")[0] == "wal"
+        assert run.first_row("PRAGMA synchronous")[0] == 2
+        assert run.first_row("PRAGMA journal_mode")[0] == "wal"
 
 
 def test_a_server_without_fsync_is_refused(postgres: Any, new_place: Any) -> None:
@@ -547,8 +549,8 @@ def test_many_can_begin_at_once(place: Place) -> None:
     running = [
         subprocess.Popen([*command, f"d{number}"], stderr=subprocess.PIPE, text=True) for number in range(6)
     ]
-    said = [each.communicate()[1] for each in running]
-    assert [each.returncode for each in running] == [0] * 6, said
+    outputs = [process.communicate()[1] for process in running]
+    assert [process.returncode for process in running] == [0] * 6, outputs
     ledger = place.open()
     assert ledger.datasets() == tuple(f"d{number}" for number in range(6))
     assert ledger.verify().sentences() == ("6 entries, no problem found.",)
@@ -566,4 +568,4 @@ def test_postgres_commits_are_never_asynchronous(new_place: Any) -> None:
     ledger = place.open()
     ledger.create("visits", "1")
     with ledger.store.reading() as run:
-        assert run.one("SHOW synchronous_commit")[0] == "on"
+        assert run.first_row("SHOW synchronous_commit")[0] == "on"

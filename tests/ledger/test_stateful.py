@@ -21,7 +21,7 @@ EPSILONS = st.sampled_from(["0.1", "0.25", "0.7", "1", "1.3"]).map(Decimal)
 ANALYSTS = st.sampled_from(["ann", "bob"])
 REQUESTS = st.integers(0, 3).map(lambda number: json.dumps({"k": number}))
 VERSIONS = st.sampled_from(["w1", "w2", None])
-WHOLE, EACH = Decimal(3), Decimal(2)
+WHOLE, PER_ANALYST = Decimal(3), Decimal(2)
 
 
 class Model:
@@ -36,10 +36,10 @@ class Model:
         return sum((cost for who, cost in self.spent.values() if analyst in (None, who)), Decimal(0))
 
     def affords(self, analyst: str, cost: Decimal) -> bool:
-        return self.total() + cost <= WHOLE and self.total(analyst) + cost <= self.each(analyst)
+        return self.total() + cost <= WHOLE and self.total(analyst) + cost <= self.allowance_of(analyst)
 
-    def each(self, analyst: str) -> Decimal:
-        return self.allowed.get(analyst, EACH)
+    def allowance_of(self, analyst: str) -> Decimal:
+        return self.allowed.get(analyst, PER_ANALYST)
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -50,7 +50,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.place = Place(f"sqlite:///{self.folder}/headcount.db", self.folder)
         self.ledger = self.place.open()
-        self.ledger.create("visits", WHOLE, per_analyst=EACH)
+        self.ledger.create("visits", WHOLE, per_analyst=PER_ANALYST)
         self.model, self.entries = Model(), 1
 
     def teardown(self) -> None:
@@ -70,48 +70,50 @@ class LedgerMachine(RuleBasedStateMachine):
     def reserve(
         self, epsilon: Decimal, analyst: str, request: str, version: str | None, again: bool
     ) -> Reservation | None:
-        known = None if again else self.model.published.get((version, request))
+        published = None if again else self.model.published.get((version, request))
         try:
-            made = self.ledger.reserve("visits", version, analyst, request, "c", Charge(epsilon), again=again)
+            reservation = self.ledger.reserve(
+                "visits", version, analyst, request, "c", Charge(epsilon), again=again
+            )
         except RefusedError:
-            assert known is None
+            assert published is None
             assert not self.model.affords(analyst, epsilon)
             return None
-        if isinstance(made, Issued):
-            assert made.folder == known
+        if isinstance(reservation, Issued):
+            assert reservation.folder == published
             return None
-        assert known is None
+        assert published is None
         assert self.model.affords(analyst, epsilon)
         self.entries += 1
-        assert made.entry == self.entries
-        self.model.spent[made.entry] = (analyst, epsilon)
-        vars(made)["asked"] = (version, request)
-        return made
+        assert reservation.entry == self.entries
+        self.model.spent[reservation.entry] = (analyst, epsilon)
+        vars(reservation)["asked"] = (version, request)
+        return reservation
 
-    @rule(target=reading, made=consumes(reserved))
-    def read(self, made: Reservation | None) -> Reservation | None:
-        if made is not None:
-            made.data_read()
-        return made
+    @rule(target=reading, reservation=consumes(reserved))
+    def read(self, reservation: Reservation | None) -> Reservation | None:
+        if reservation is not None:
+            reservation.data_read()
+        return reservation
 
-    @rule(made=consumes(reserved))
-    def refund(self, made: Reservation | None) -> None:
-        if made is not None:
-            made.refund("no file")
-            del self.model.spent[made.entry]
+    @rule(reservation=consumes(reserved))
+    def refund(self, reservation: Reservation | None) -> None:
+        if reservation is not None:
+            reservation.refund("no file")
+            del self.model.spent[reservation.entry]
             self.entries += 1
 
-    @rule(made=reading)
-    def refund_too_late(self, made: Reservation | None) -> None:
-        if made is not None:
+    @rule(reservation=reading)
+    def refund_too_late(self, reservation: Reservation | None) -> None:
+        if reservation is not None:
             with pytest.raises(UsageError):
-                made.refund("a null")
+                reservation.refund("a null")
 
-    @rule(made=consumes(reading))
-    def publish(self, made: Reservation | None) -> None:
-        if made is not None:
-            made.issue(f"out/{made.entry}", "digest")
-            self.model.published[vars(made)["asked"]] = f"out/{made.entry}"
+    @rule(reservation=consumes(reading))
+    def publish(self, reservation: Reservation | None) -> None:
+        if reservation is not None:
+            reservation.issue(f"out/{reservation.entry}", "digest")
+            self.model.published[vars(reservation)["asked"]] = f"out/{reservation.entry}"
             self.entries += 1
 
     @rule(analyst=ANALYSTS, epsilon=st.sampled_from(["0", "0.6", "1.5", "2.5", "3.5"]).map(Decimal))
@@ -135,9 +137,14 @@ class LedgerMachine(RuleBasedStateMachine):
             return
         account = self.ledger.show("visits")
         assert account.epsilon == self.model.total() <= WHOLE
-        for each in account.analysts:
-            assert each.analyst is not None
-            assert each.epsilon == self.model.total(each.analyst) <= self.model.each(each.analyst) == each.most
+        for analyst in account.analysts:
+            assert analyst.analyst is not None
+            assert (
+                analyst.epsilon
+                == self.model.total(analyst.analyst)
+                <= self.model.allowance_of(analyst.analyst)
+                == analyst.most
+            )
 
 
 TestLedger = LedgerMachine.TestCase

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from headcount.errors import RefusedError, UsageError
 from headcount.ledger import Charge, Issued, Ledger, Reservation
 from headcount.ledger.accounts import account_of
-from headcount.ledger.balances import Asked, Book, Place
+from headcount.ledger.balances import Book, BookRequest, Place
 from headcount.ledger.composition import Budget
 from headcount.ledger.journal.entries import Entry
 from headcount.ledger.windows import Clock, Span, Windows
@@ -34,31 +34,31 @@ ORIGINS = st.dates(date(1900, 1, 1), date(2100, 1, 1)).map(lambda day: day.repla
 
 
 def windows(length: str = "1mo", **words: str) -> Windows:
-    made = Windows.of(length, time="when", **words)
-    assert made is not None
-    return made
+    parsed = Windows.of(length, time="when", **words)
+    assert parsed is not None
+    return parsed
 
 
 def span(since: str, until: str, clock: Clock = CLOCK) -> Span:
-    made = Span.from_json({"since": since, "until": until, **clock.to_json()})
-    assert made is not None
-    return made
+    parsed = Span.from_json({"since": since, "until": until, **clock.to_json()})
+    assert parsed is not None
+    return parsed
 
 
 def reserve(ledger: Ledger, epsilon: str, over: Span | None, analyst: str = "ann") -> Reservation:
-    made = ledger.reserve("visits", "w1", analyst, "{}", "c", cost(epsilon), again=True, span=over)
-    assert isinstance(made, Reservation)
-    return made
+    reservation = ledger.reserve("visits", "w1", analyst, "{}", "c", cost(epsilon), again=True, span=over)
+    assert isinstance(reservation, Reservation)
+    return reservation
 
 
 def spent(ledger: Ledger, analyst: str | None = None) -> dict[str, Decimal]:
     """What each window has spent, by its first day."""
-    found = {}
+    epsilons = {}
     for account in ledger.show("visits").windows:
-        for each in (account, *account.analysts):
-            if each.analyst == analyst:
-                found[account.dates[5:15]] = each.epsilon
-    return found
+        for holder in (account, *account.analysts):
+            if holder.analyst == analyst:
+                epsilons[account.dates[5:15]] = holder.epsilon
+    return epsilons
 
 
 OCTOBER, NOVEMBER = span("2026-10-01", "2026-11-01"), span("2026-11-01", "2026-12-01")
@@ -84,13 +84,13 @@ def test_a_span_touches_just_the_windows_of_its_moments(length: str, since: int,
     touched = cut.touched(Span(CLOCK, since, since + longer))
     first, last = Fraction(since), Fraction(since + longer)
     for number in range(touched[0] - 1, touched[-1] + 2):
-        begin, end = (Fraction((cut.begin(each) - EPOCH.date()).days * DAY) for each in (number, number + 1))
+        begin, end = (Fraction((cut.begin(index) - EPOCH.date()).days * DAY) for index in (number, number + 1))
         assert (number in touched) == (max(begin, first) < min(end, last))
 
 
 @given(MOMENTS, MOMENTS)
-def test_spans_and_windows_are_written_exactly(one: int, other: int) -> None:
-    both = Span(Clock("when", "%d.%m.%Y", "Europe/Berlin"), one, other)
+def test_spans_and_windows_are_written_exactly(first_day: int, other: int) -> None:
+    both = Span(Clock("when", "%d.%m.%Y", "Europe/Berlin"), first_day, other)
     assert Span.from_json(both.to_json()) == both
     for length in ("30d", "2w", "1mo"):
         cut = windows(length, origin="2020-02-28", time_format="ms", timezone="Asia/Tokyo")
@@ -105,7 +105,7 @@ def test_weeks_begin_on_mondays_and_months_on_the_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("requested", "message"),
     [
         (None, "from when until when it reads; add --since and --until (with --time when)"),
         (Span(CLOCK, 0, None), "until when"),
@@ -121,10 +121,10 @@ def test_weeks_begin_on_mondays_and_months_on_the_first() -> None:
         (Span(CLOCK, -(10**16), 10**16), "more than 5,000"),
     ],
 )
-def test_a_span_that_is_not_one_is_refused_in_words(asked: Span | None, said: str) -> None:
+def test_a_span_that_is_not_one_is_refused_in_words(requested: Span | None, message: str) -> None:
     with pytest.raises(UsageError) as refused:
-        windows("1d").touched(asked)
-    assert said in str(refused.value)
+        windows("1d").touched(requested)
+    assert message in str(refused.value)
     assert refused.value.exit_code == 2
 
 
@@ -184,7 +184,7 @@ def test_one_full_window_refuses_a_span_and_none_is_charged(ledger: Ledger) -> N
     reserve(ledger, "0.1", OCTOBER, "eve")  # it was there alone that nothing is left
 
 
-def test_an_analyst_has_a_limit_in_each_window(ledger: Ledger) -> None:
+def test_per_analyst_budgets_hold_in_every_window(ledger: Ledger) -> None:
     reserve(ledger, "0.7", OCTOBER)
     with pytest.raises(
         RefusedError, match=r"ann on visits from 2026-10-01 to 2026-11-01 has spent ε = 0\.7 of 0\.7"
@@ -193,7 +193,7 @@ def test_an_analyst_has_a_limit_in_each_window(ledger: Ledger) -> None:
     reserve(ledger, "0.7", NOVEMBER)
 
 
-def test_a_lifetime_holds_over_all_windows_and_counts_each_request_once(ledger: Ledger) -> None:
+def test_a_lifetime_budget_holds_over_all_windows_and_counts_a_request_once(ledger: Ledger) -> None:
     for month in range(1, 4):
         reserve(ledger, "0.7", span(f"2026-0{month}-01", f"2026-0{month + 1}-01"))
     assert ledger.show("visits").left == 0
@@ -204,11 +204,11 @@ def test_a_lifetime_holds_over_all_windows_and_counts_each_request_once(ledger: 
 def test_what_is_given_back_is_given_back_to_every_window(ledger: Ledger) -> None:
     reserve(ledger, "0.7", AUTUMN).refund("no such file")
     assert set(spent(ledger).values()) == {Decimal(0)}
-    made = reserve(ledger, "0.7", AUTUMN)
-    made.data_read()
-    made.issue("out/", "d", cost("0.2"))  # no item was selected
+    reservation = reserve(ledger, "0.7", AUTUMN)
+    reservation.data_read()
+    reservation.issue("out/", "d", cost("0.2"))  # no item was selected
     assert set(spent(ledger).values()) == {Decimal("0.2")}
-    counts = {(each.open, each.issued, each.refunded) for each in ledger.show("visits").windows}
+    counts = {(window.open, window.issued, window.refunded) for window in ledger.show("visits").windows}
     assert counts == {(0, 1, 1)}
     assert ledger.verify().ok
 
@@ -227,9 +227,9 @@ def test_check_and_left_say_what_reserve_would_say(ledger: Ledger) -> None:
 
 
 def test_a_request_that_was_published_is_free_in_a_full_window(ledger: Ledger) -> None:
-    made = reserve(ledger, "0.7", NOVEMBER)
-    made.data_read()
-    made.issue("out/", "d")
+    reservation = reserve(ledger, "0.7", NOVEMBER)
+    reservation.data_read()
+    reservation.issue("out/", "d")
     again = ledger.reserve("visits", "w1", "bob", "{}", "c", cost("0.7"), span=NOVEMBER)
     assert isinstance(again, Issued)
 
@@ -265,16 +265,16 @@ def test_windows_move_with_the_journal(
         "INSERT INTO windows VALUES ('visits', 'x', 0, '0', '0', 0, 0, 0)",
     ],
 )
-def test_tampering_with_windows_is_found(ledger: Ledger, statement: str) -> None:
+def test_tampering_with_windows_is_detected(ledger: Ledger, statement: str) -> None:
     reserve(ledger, "0.5", AUTUMN)
     with ledger.store.writing() as run:
         run.run(statement)
-    found = ledger.verify()
-    assert not found.ok
-    assert "window" in found.problems[0]
+    verification = ledger.verify()
+    assert not verification.ok
+    assert "window" in verification.problems[0]
 
 
-def test_an_entry_that_spends_what_a_window_has_not_is_found(sqlite_place: ledger_stores.Place) -> None:
+def test_an_entry_that_overspends_a_window_is_detected(sqlite_place: ledger_stores.Place) -> None:
     ledger = sqlite_place.open()
     ledger.create("visits", "1", window="1mo", time="when")
     reserve(ledger, "1", NOVEMBER)
@@ -329,12 +329,12 @@ def test_processes_that_race_never_overspend_a_window(place: ledger_stores.Place
             except BaseException:
                 os._exit(99)
         children.append(child)
-    october, november, both = (os.waitstatus_to_exitcode(os.waitpid(each, 0)[1]) for each in children)
+    october, november, both = (os.waitstatus_to_exitcode(os.waitpid(child_id, 0)[1]) for child_id in children)
     assert max(october, november, both) <= 10
-    found = spent(place.open())
-    assert found["2026-10-01"] == Decimal(october + both) / 10 <= 1
-    assert found["2026-11-01"] == Decimal(november + both) / 10 <= 1
-    assert 1 in (found["2026-10-01"], found["2026-11-01"])  # each asked until it was refused
+    epsilons = spent(place.open())
+    assert epsilons["2026-10-01"] == Decimal(october + both) / 10 <= 1
+    assert epsilons["2026-11-01"] == Decimal(november + both) / 10 <= 1
+    assert 1 in (epsilons["2026-10-01"], epsilons["2026-11-01"])  # each asked until it was refused
     assert place.open().verify().ok
 
 
@@ -360,28 +360,28 @@ REQUESTS = st.tuples(
 )
 
 
-def no_overspending(asked: list[tuple[str, int, int, str, str]], length: str, filter_: str) -> None:
+def no_overspending(requests: list[tuple[str, int, int, str, str]], length: str, filter_: str) -> None:
     """See that a person in any windows loses at most as many budgets, counted by the days that are read."""
     delta = None if filter_ == "sum" else "1e-6"
     most = Budget.of("2.5", delta=None if delta is None else "1e-5", filter=filter_)
     budget = Budget.of("1", delta=delta, per_analyst="0.8", filter=filter_, windows=windows(length), lifetime=most)
     book = Book("visits", budget)
     read: list[tuple[range, Fraction]] = []  # the days each request reads, and what it costs
-    for who, first, days, epsilon, fate in asked:
-        one = Asked(who, Charge(Decimal(epsilon)), Span(CLOCK, first * DAY, (first + days) * DAY))
+    for who, first, days, epsilon, fate in requests:
+        request = BookRequest(who, Charge(Decimal(epsilon)), Span(CLOCK, first * DAY, (first + days) * DAY))
         try:
-            book.check(one)
+            book.check(request)
         except RefusedError:
             continue
-        book.take(one)
+        book.take(request)
         if fate == "refund":
-            book.refund(one)
+            book.refund(request)
             continue
-        paid = Charge(Decimal("0.05")) if fate == "less" else one.charge
+        paid = Charge(Decimal("0.05")) if fate == "less" else request.charge
         if fate != "hold":
-            book.publish(one, paid if fate == "less" else None)
-        read.append((range(first, first + days), Fraction(budget.price(paid).loss)))
-    cut, each = windows(length), Fraction(budget.epsilon if filter_ == "sum" else budget.most_rho)
+            book.publish(request, paid if fate == "less" else None)
+        read.append((range(first, first + days), Fraction(budget.cost_of(paid).loss)))
+    cut, budget_per_window = windows(length), Fraction(budget.epsilon if filter_ == "sum" else budget.most_rho)
     days_of = defaultdict(list)
     for day in range(200):
         days_of[cut.number(day * DAY)].append(day)
@@ -389,21 +389,21 @@ def no_overspending(asked: list[tuple[str, int, int, str, str]], length: str, fi
         loss = sum((paid for span_, paid in read if set(inside) & set(span_)), Fraction(0))
         held = book.balances.get(Place("", number))
         assert loss == (Fraction(held.spent.loss) if held else 0)
-        assert loss <= each
+        assert loss <= budget_per_window
     for active in ([0, 60], [5, 6, 7], list(range(0, 200, 13))):  # people who are active on these days alone
         loss = sum((paid for span_, paid in read if set(active) & set(span_)), Fraction(0))
         active_in = {cut.number(day * DAY) for day in active}
-        assert loss <= len(active_in) * each
+        assert loss <= len(active_in) * budget_per_window
     in_all = sum((paid for _, paid in read), Fraction(0))
     assert in_all <= Fraction(most.epsilon if filter_ == "sum" else most.most_rho)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(REQUESTS, max_size=25), st.sampled_from(["10d", "1w", "1mo"]), st.sampled_from(["sum", "zcdp"]))
-def test_no_sequence_of_spans_overspends_a_window_or_any_person(
-    asked: list[tuple[str, int, int, str, str]], length: str, filter_: str
+def test_no_sequence_of_spans_overspends_a_window_or_any_user(
+    requests: list[tuple[str, int, int, str, str]], length: str, filter_: str
 ) -> None:
-    no_overspending(asked, length, filter_)
+    no_overspending(requests, length, filter_)
 
 
 def test_a_book_that_forgets_the_last_window_of_a_span_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,31 +418,31 @@ def test_a_book_that_forgets_the_last_window_of_a_span_would_be_noticed(monkeypa
 @pytest.mark.slow
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(st.lists(REQUESTS, min_size=3, max_size=10), st.sampled_from(["sum", "zcdp"]))
-def test_a_store_keeps_what_the_book_says(asked: list[tuple[str, int, int, str, str]], filter_: str) -> None:
+def test_a_store_keeps_what_the_book_says(requests: list[tuple[str, int, int, str, str]], filter_: str) -> None:
     delta = None if filter_ == "sum" else "1e-6"
     with tempfile.TemporaryDirectory() as folder:
         place = ledger_stores.Place(f"sqlite:///{folder}/headcount.db", Path(folder))
         ledger = place.open()
         ledger.create("visits", "1", delta, "0.8", filter_, window="10d", time="when")
         book = Book("visits", ledger.show("visits").budget)
-        for who, first, days, epsilon, fate in asked:
-            one = Asked(who, Charge(Decimal(epsilon)), Span(CLOCK, first * DAY, (first + days) * DAY))
+        for who, first, days, epsilon, fate in requests:
+            request = BookRequest(who, Charge(Decimal(epsilon)), Span(CLOCK, first * DAY, (first + days) * DAY))
             try:
-                made = reserve(ledger, epsilon, one.span, who)
+                reservation = reserve(ledger, epsilon, request.span, who)
             except RefusedError as refused:
                 with pytest.raises(RefusedError, match=re.escape(str(refused))):
-                    book.check(one)
+                    book.check(request)
                 continue
-            book.check(one)
-            book.take(one)
+            book.check(request)
+            book.take(request)
             if fate == "refund":
-                made.refund("gone")
-                book.refund(one)
+                reservation.refund("gone")
+                book.refund(request)
             elif fate != "hold":
-                made.data_read()
+                reservation.data_read()
                 less = Charge(Decimal("0.05")) if fate == "less" else None
-                made.issue("out/", "d", less)
-                book.publish(one, less)
+                reservation.issue("out/", "d", less)
+                book.publish(request, less)
         assert ledger.show("visits") == account_of(book)
         assert ledger.verify().ok
         place.close()

@@ -13,7 +13,7 @@ from headcount.accounting.guarantee import Standing
 from headcount.errors import UnknownNameError, UsageError
 from headcount.events.grid import Grid
 from headcount.methods.family import example_of
-from headcount.methods.queries.query_method import Asked
+from headcount.methods.queries.query_method import TableQueries
 from headcount.methods.registry import (
     FAMILIES,
     build,
@@ -24,22 +24,22 @@ from headcount.methods.registry import (
     summary,
     table,
 )
-from headcount.methods.request import Spending
+from headcount.methods.request import ChargedRequest
 from tests.support import town
 
 NAMES = method_names()
 HOME = Path(__file__).parents[2] / "src" / "headcount"
 
 
-ASKED = Asked(
+DECLARED_QUERIES = TableQueries(
     grid=Grid.of({"age": {"edges": [0, 18, 120]}}), statements=("SELECT COUNT(*) FROM people WHERE age < 18",)
 )
 
 
 def parameters_of(name: str) -> dict[str, Any]:
     kind = family_of(name).kind(name)
-    asked = {"asked": town.asked()} if family_of(name).reads == "people" else {}
-    return example_of(kind) | asked
+    queries = {"asked": town.linear_queries()} if family_of(name).reads == "people" else {}
+    return example_of(kind) | queries
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -48,7 +48,7 @@ def test_every_method_is_built_by_its_name_and_described(name: str) -> None:
     method = build(name, parameters_of(name))
     assert type(method) is kind
     assert method.name == name
-    described = next(each for each in describe() if each["name"] == name)
+    described = next(method for method in describe() if method["name"] == name)
     assert list(described) == ["name", "family", "standing", "unit", "parameters", "reference", "reason"]
     assert described["family"] == family_of(name).name
     assert described["reference"]
@@ -74,20 +74,20 @@ def test_names_are_sought_and_suggested() -> None:
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_a_family_is_whole(family: Any) -> None:
     assert family.kind(family.default).standing is Standing.PROVEN
-    assert issubclass(family.request_kind(), Spending)
-    for each in family.tables:
-        assert table(each.name) is each
-        assert each.beside or family_releasing({each.name: None}) is family
-        assert each.noun
+    assert issubclass(family.request_kind(), ChargedRequest)
+    for released_table in family.tables:
+        assert table(released_table.name) is released_table
+        assert released_table.beside or family_releasing({released_table.name: None}) is family
+        assert released_table.noun
 
 
 def test_names_of_methods_and_tables_are_one_familys_own() -> None:
     assert len(set(NAMES)) == len(NAMES)
-    tables = [each.name for family in FAMILIES.values() for each in family.tables]
+    tables = [released_table.name for family in FAMILIES.values() for released_table in family.tables]
     assert len(set(tables)) == len(tables)
 
 
-def test_families_load_no_method_before_one_is_asked_for() -> None:
+def test_families_import_methods_lazily() -> None:
     """``headcount --help`` lists the commands from them, and must be quick."""
     code = (
         "import sys, headcount.methods.registry as f;print(*(m for m in sys.modules if m.startswith('headcount')))"

@@ -72,7 +72,7 @@ def test_a_request_survives_json(epsilon: Decimal, limit: int, what: Any, shares
         ({"epsilon": {}}, "epsilon must be a positive number"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_sentence(fields: dict[str, Any], words: str) -> None:
+def test_invalid_fields_are_refused_in_one_sentence(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words) as caught:
         request_of(ReleaseRequest, **{"epsilon": "1", "method": "sra", "limit": 2, **fields})
     assert "\n" not in str(caught.value)
@@ -89,7 +89,7 @@ def test_research_must_be_declared() -> None:
     assert declared.guarantee().standing is Standing.CLAIMED
 
 
-def test_each_grant_is_fresh() -> None:
+def test_every_call_gives_a_fresh_grant() -> None:
     request = request_of(ReleaseRequest, epsilon=1, method="sra", limit=1)
     request.grant().spend()
     assert not request.grant().is_spent

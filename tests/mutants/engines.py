@@ -13,30 +13,30 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Draws
 from headcount.bounds import (
-    ANY_SIZE,
-    EVERYONE,
-    SIZES,
-    Among,
+    ALL_USERS,
+    NO_SIZE_CAP,
+    PROFILE_SIZES,
     Bounded,
     BoundedCounts,
-    BoundedLook,
+    BoundedTopItemCounts,
+    CappedRecords,
+    ClassProfile,
     CountBound,
     CountTable,
-    Look,
+    ItemSubset,
     Norm,
-    Records,
-    Rows,
-    Shares,
+    RecordCap,
     SparseCounts,
-    certify,
-    certify_activity,
-    certify_look,
-    certify_shares,
-    certify_sparse,
+    TopItemCounts,
     draws,
+    seal_activity_histogram,
+    seal_class_profile,
+    seal_counts,
+    seal_sparse_counts,
+    seal_top_item_counts,
 )
 from headcount.bounds.bounded import root_above
-from headcount.engines.local.row_reader import collected
+from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 from headcount.events.sources.source import TableSource
@@ -57,7 +57,7 @@ class LimitOffByOne(InParts):
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         counts = super().count(log, _with_limit(bound, bound.limit + 1), secret)
-        return certify(bound, log.counting, counts.items.sensitive_values, counts.edges.sensitive_values)
+        return seal_counts(bound, log.counting, counts.items.sensitive_values, counts.edges.sensitive_values)
 
 
 class OneRecordShort(InParts):
@@ -65,7 +65,7 @@ class OneRecordShort(InParts):
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         counts = super().count(log, _with_limit(bound, max(1, bound.limit - 1)), secret)
-        return certify(bound, log.counting, counts.items.sensitive_values, counts.edges.sensitive_values)
+        return seal_counts(bound, log.counting, counts.items.sensitive_values, counts.edges.sensitive_values)
 
 
 class _Broken(InParts):
@@ -73,7 +73,7 @@ class _Broken(InParts):
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         encoded = EncodedLog(log)
-        users, cells = collected(encoded).repeated()
+        users, cells = collect_rows(encoded).repeated()
         keys = self.keys(encoded, secret)
         if log.context_of == "user":
             tallies = np.zeros((encoded.users.size, log.width), dtype=np.int64)
@@ -82,7 +82,7 @@ class _Broken(InParts):
             users, cells = users[inside], cells[inside]
         if log.counting == "users":
             users, cells = np.unique(np.stack([users, cells]), axis=1)
-        if bound.admission < EVERYONE:
+        if bound.admission < ALL_USERS:
             inside = self.lots(users, cells, keys, secret) < np.uint64(bound.admission)
             users, cells = users[inside], cells[inside]
         if bound.unit == 1:
@@ -108,7 +108,7 @@ class _Broken(InParts):
         return reference.user_keys(encoded, secret)
 
     def contexts(self, tallies: Integers, keys: Draws) -> NDArray[np.int32]:
-        return draws.chosen_contexts(tallies, keys)
+        return draws.choose_contexts(tallies, keys)
 
     def lots(self, users: Integers, cells: Integers, keys: Draws, secret: bytes) -> Draws:
         return draws.mix(draws.mix(keys))[users]
@@ -124,8 +124,8 @@ class _Broken(InParts):
         users, columns = reference._columns(log, "items", users, cells)
         items = self.table(users, columns, of_items, bound, shape[0])
         if bound.apart:
-            return certify(bound, log.counting, items, edges.reshape(2, *shape))
-        return certify(bound, log.counting, items[0], edges.reshape(shape))
+            return seal_counts(bound, log.counting, items, edges.reshape(2, *shape))
+        return seal_counts(bound, log.counting, items[0], edges.reshape(shape))
 
     def sizes(self, log: EventLog, table: CountTable, users: Integers, cells: Integers, norm: Norm) -> Integers:
         return reference._sizes(log, table, users, cells, norm)
@@ -198,7 +198,7 @@ class HashOfTheRecordAlone(_Broken):
         return draws.record_draws(keys[users], cells, np.zeros(users.size, dtype=np.int64))
 
 
-class TieBreakLooksAtOthers(_Broken):
+class TieBreakDependsOnOtherUsers(_Broken):
     """Prefers what is popular in the log itself, among a user's records."""
 
     def draws(self, users: Integers, cells: Integers, keys: Draws, secret: bytes) -> Draws:
@@ -212,12 +212,12 @@ class ContextDrawsShared(_Broken):
     """Ties between contexts are broken by the very draws of the first item's records."""
 
     def contexts(self, tallies: Integers, keys: Draws) -> NDArray[np.int32]:
-        known = tallies[:, :-1]
-        columns = np.arange(known.shape[1], dtype=np.uint64)
+        by_context = tallies[:, :-1]
+        columns = np.arange(by_context.shape[1], dtype=np.uint64)
         tickets = draws.mix(keys[:, None] + (columns + np.uint64(1)) * np.uint64(draws.GOLDEN))
-        tied = known == known.max(axis=1, keepdims=True)
+        tied = by_context == by_context.max(axis=1, keepdims=True)
         best = np.argmin(np.where(tied, tickets, np.iinfo(np.uint64).max), axis=1)
-        chosen: NDArray[np.int32] = np.where(known.any(axis=1), best, known.shape[1]).astype(np.int32)
+        chosen: NDArray[np.int32] = np.where(by_context.any(axis=1), best, by_context.shape[1]).astype(np.int32)
         return chosen
 
 
@@ -283,7 +283,7 @@ class DropsTheUnknownContext(_Broken):
         edges = counts.edges.sensitive_values.copy()
         if log.context is not None:
             edges[..., -1] = 0
-        return certify(bound, log.counting, counts.items.sensitive_values.copy(), edges)
+        return seal_counts(bound, log.counting, counts.items.sensitive_values.copy(), edges)
 
 
 class CountsUserOncePerTable(_Broken):
@@ -292,7 +292,7 @@ class CountsUserOncePerTable(_Broken):
     def counted(self, users: Integers, cells: Integers, log: EventLog, bound: CountBound) -> BoundedCounts:
         counts = super().counted(users, cells, log, bound)
         edges = counts.edges.sensitive_values.copy()
-        return certify(bound, log.counting, edges.sum(axis=-1), edges)
+        return seal_counts(bound, log.counting, edges.sum(axis=-1), edges)
 
 
 class ForgetsTheFirstBatch(_Broken):
@@ -383,7 +383,7 @@ class CountsUsersInEachBatch(InParts):
         for batch in log.source.batches(log.columns):
             part = replace(log, source=TableSource(pa.Table.from_batches([batch])))
             users += super().activity(part, table, most, secret).sensitive_values
-        return certify_activity(users)
+        return seal_activity_histogram(users)
 
 
 class CountsTheIdle(InParts):
@@ -392,7 +392,7 @@ class CountsTheIdle(InParts):
     def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
         users, cells, keys = reference._eligible(log, secret)
         records = np.bincount(reference._columns(log, table, users, cells)[0], minlength=keys.size)
-        return certify_activity(np.bincount(records.clip(1, most), minlength=most + 1)[1:])
+        return seal_activity_histogram(np.bincount(records.clip(1, most), minlength=most + 1)[1:])
 
 
 class CountsUsersUpTo(InParts):
@@ -400,7 +400,7 @@ class CountsUsersUpTo(InParts):
 
     def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
         users = super().activity(log, table, most, secret).sensitive_values
-        return certify_activity(np.cumsum(users[::-1])[::-1].copy())
+        return seal_activity_histogram(np.cumsum(users[::-1])[::-1].copy())
 
 
 class ForgetsTheMostActive(InParts):
@@ -408,23 +408,23 @@ class ForgetsTheMostActive(InParts):
 
     def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
         users = super().activity(log, table, most + 1, secret).sensitive_values
-        return certify_activity(users[:most].copy())
+        return seal_activity_histogram(users[:most].copy())
 
 
 class RowsUncut(InParts):
     """Collects all rows of users above the limit."""
 
-    def rows(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Rows:
+    def rows(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> CappedRecords:
         rows = super().rows(log, table, 10**6, secret)
-        return Rows(rows.sums, rows.starts, rows.columns, width=rows.width, most=most)
+        return CappedRecords(rows.sums, rows.starts, rows.columns, width=rows.width, most=most)
 
 
 class RowsCutToTheFirst(InParts):
     """Cuts users above the limit to their first rows: the order of rows decides."""
 
-    def rows(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Rows:
+    def rows(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> CappedRecords:
         users, cells, _ = reference._eligible(log, secret)
-        width = Records(table, most).width(log)
+        width = RecordCap(table, most).width(log)
         users, columns = reference._columns(log, table, users, cells)
         order = np.argsort(users, kind="stable")
         inside = reference._number_within([users[order]]) < most
@@ -432,7 +432,9 @@ class RowsCutToTheFirst(InParts):
         records = np.bincount(users)[users]
         order = np.argsort(records, kind="stable")
         sums, starts = np.unique(records[order], return_index=True)
-        return Rows(sums, np.append(starts, users.size), columns[order].astype(np.int32), width=width, most=most)
+        return CappedRecords(
+            sums, np.append(starts, users.size), columns[order].astype(np.int32), width=width, most=most
+        )
 
 
 class SparseOncePerRecord(InParts):
@@ -443,7 +445,7 @@ class SparseOncePerRecord(InParts):
         width = log.width if table == "items" else 1
         columns, people = np.unique(cells // width, return_counts=True)
         size = len(log.catalogue.ids) if table == "items" else log.cells
-        return certify_sparse(columns.astype(np.int32), people.astype(np.int32), size)
+        return seal_sparse_counts(columns.astype(np.int32), people.astype(np.int32), size)
 
 
 class SparseInEachBatch(InParts):
@@ -454,10 +456,10 @@ class SparseInEachBatch(InParts):
         people = np.zeros(size, dtype=np.int32)
         for batch in log.source.batches(log.columns):
             part = replace(log, source=TableSource(pa.Table.from_batches([batch])))
-            found = super().sparse(part, table, secret)
-            people[found.sensitive_columns] += found.sensitive_people
+            measured = super().sparse(part, table, secret)
+            people[measured.sensitive_columns] += measured.sensitive_users
         there = np.flatnonzero(people)
-        return certify_sparse(there.astype(np.int32), people[there], size)
+        return seal_sparse_counts(there.astype(np.int32), people[there], size)
 
 
 class SparseInEveryContext(InParts):
@@ -470,90 +472,92 @@ class SparseInEveryContext(InParts):
 class SharesUndivided(InParts):
     """Forgets to divide by the size: a person of n records adds n."""
 
-    def shares(self, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
-        found = np.zeros((SIZES.size, bound.number), dtype=np.int64)
-        for place, size in enumerate(SIZES.tolist()):
-            found[place] = super().shares(log, bound, secret).sensitive_values[place] * size
-        return certify_shares(found, bound)
+    def shares(self, log: EventLog, bound: ClassProfile, secret: bytes) -> Bounded:
+        sums = np.zeros((PROFILE_SIZES.size, bound.number), dtype=np.int64)
+        for place, size in enumerate(PROFILE_SIZES.tolist()):
+            sums[place] = super().shares(log, bound, secret).sensitive_values[place] * size
+        return seal_class_profile(sums, bound)
 
 
 class SharesAtBothPowers(InParts):
     """Lets people stand at both powers of two in full."""
 
-    def shares(self, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
-        found = super().shares(log, bound, secret).sensitive_values.copy()
-        found[:-1] += found[1:]
-        return certify_shares(found, bound)
+    def shares(self, log: EventLog, bound: ClassProfile, secret: bytes) -> Bounded:
+        sums = super().shares(log, bound, secret).sensitive_values.copy()
+        sums[:-1] += sums[1:]
+        return seal_class_profile(sums, bound)
 
 
 class SharesAtTheLowerPower(InParts):
     """Lets people stand at the lower power of two alone: sizes do not add up to records."""
 
-    def shares(self, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
-        found = np.zeros((SIZES.size, bound.number), dtype=np.int64)
+    def shares(self, log: EventLog, bound: ClassProfile, secret: bytes) -> Bounded:
+        sums = np.zeros((PROFILE_SIZES.size, bound.number), dtype=np.int64)
         for size in (1, 2, 4, 8, 16):
             above = max(size - 1, bound.above)
             here = [
-                super(SharesAtTheLowerPower, self).shares(log, replace(bound, above=each), secret).sensitive_values
-                for each in (above, max(2 * size - 1, bound.above))
+                super(SharesAtTheLowerPower, self)
+                .shares(log, replace(bound, above=threshold), secret)
+                .sensitive_values
+                for threshold in (above, max(2 * size - 1, bound.above))
             ]
-            found[size.bit_length() - 1] = (here[0] - here[1]).sum(axis=0)
-        return certify_shares(found, bound)
+            sums[size.bit_length() - 1] = (here[0] - here[1]).sum(axis=0)
+        return seal_class_profile(sums, bound)
 
 
 class SharesOfEveryone(InParts):
     """Counts people of the sizes that were to be left out."""
 
-    def shares(self, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
+    def shares(self, log: EventLog, bound: ClassProfile, secret: bytes) -> Bounded:
         return super().shares(log, replace(bound, above=0), secret)
 
 
 class SharesBeyondTheMost(InParts):
     """Lets people stand at their size, where they were to be at the most."""
 
-    def shares(self, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
-        return super().shares(log, replace(bound, most=ANY_SIZE), secret)
+    def shares(self, log: EventLog, bound: ClassProfile, secret: bytes) -> Bounded:
+        return super().shares(log, replace(bound, most=NO_SIZE_CAP), secret)
 
 
 class SharesInEachBatch(InParts):
     """Spreads people batch by batch: one with records in several is counted several times."""
 
-    def shares(self, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
-        found = np.zeros((SIZES.size, bound.number), dtype=np.int64)
+    def shares(self, log: EventLog, bound: ClassProfile, secret: bytes) -> Bounded:
+        sums = np.zeros((PROFILE_SIZES.size, bound.number), dtype=np.int64)
         for batch in log.source.batches(log.columns):
             part = replace(log, source=TableSource(pa.Table.from_batches([batch])))
-            found += super().shares(part, bound, secret).sensitive_values
-        return certify_shares(found, bound)
+            sums += super().shares(part, bound, secret).sensitive_values
+        return seal_class_profile(sums, bound)
 
 
-class LooksAtEverything(InParts):
+class RefinementOfAllItems(InParts):
     """Weighs and counts people by all that they have, where it was to be some items alone."""
 
-    def look(self, log: EventLog, bound: Look, secret: bytes) -> BoundedLook:
-        everything = replace(bound, among=Among(np.arange(len(log.catalogue.ids))))
-        found = super().look(log, everything, secret)
-        counts = [each.sensitive_values[bound.among.places] for each in found.counts]
-        return certify_look(found.shares, found.people.sensitive_values, counts, bound, log.counting)
+    def look(self, log: EventLog, bound: TopItemCounts, secret: bytes) -> BoundedTopItemCounts:
+        everything = replace(bound, among=ItemSubset(np.arange(len(log.catalogue.ids))))
+        measured = super().look(log, everything, secret)
+        counts = [counts.sensitive_values[bound.among.places] for counts in measured.counts]
+        return seal_top_item_counts(measured.shares, measured.people.sensitive_values, counts, bound, log.counting)
 
 
-class LooksUnderTheNextLimit(InParts):
+class RefinementUnderTheNextThreshold(InParts):
     """Weighs records under the limit after the one that is asked for."""
 
-    def look(self, log: EventLog, bound: Look, secret: bytes) -> BoundedLook:
+    def look(self, log: EventLog, bound: TopItemCounts, secret: bytes) -> BoundedTopItemCounts:
         limits = *bound.limits[1:], bound.limits[-1] + 1
-        found = super().look(log, replace(bound, limits=limits), secret)
-        counts = [each.sensitive_values for each in found.counts]
-        return certify_look(found.shares, found.people.sensitive_values, counts, bound, log.counting)
+        measured = super().look(log, replace(bound, limits=limits), secret)
+        counts = [counts.sensitive_values for counts in measured.counts]
+        return seal_top_item_counts(measured.shares, measured.people.sensitive_values, counts, bound, log.counting)
 
 
-class LooksInEachBatch(InParts):
+class RefinementPerBatch(InParts):
     """Counts and weighs people batch by batch."""
 
-    def look(self, log: EventLog, bound: Look, secret: bytes) -> BoundedLook:
+    def look(self, log: EventLog, bound: TopItemCounts, secret: bytes) -> BoundedTopItemCounts:
         batches = log.source.batches(log.columns)
-        parts = [replace(log, source=TableSource(pa.Table.from_batches([each]))) for each in batches]
-        found = [super(LooksInEachBatch, self).look(each, bound, secret) for each in parts]
-        return reduce(BoundedLook.with_others, found)
+        parts = [replace(log, source=TableSource(pa.Table.from_batches([batch]))) for batch in batches]
+        measured = [super(RefinementPerBatch, self).look(batch, bound, secret) for batch in parts]
+        return reduce(BoundedTopItemCounts.with_others, measured)
 
 
 class RemembersAFailedRead(InParts):

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from headcount.accounting.budget import Grant, Price, Priced
+from headcount.accounting.budget import Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import DiscreteLaplace
-from headcount.bounds import Activity, Noisy, Sample
+from headcount.bounds import ActivityHistogram, Noisy, SampleRecords
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.catalogue import Catalogue
@@ -44,7 +44,7 @@ class HalfNoise(SimpleRandom):
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         honest = super().release(log, grant, noise, engine)
-        counts = (engine or LocalEngine()).measure(log, Sample(self.limit), noise.key())
+        counts = (engine or LocalEngine()).measure(log, SampleRecords(self.limit), noise.key())
         tables = dict(honest.tables)
         for name, table in honest.tables.items():
             exact = getattr(counts, name).sensitive_values.ravel()
@@ -61,7 +61,7 @@ class AsksForMore(SimpleRandom):
     name: ClassVar[str] = "asks-for-more"
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        (engine or LocalEngine()).measure(log, Activity("items", 3), noise.key())
+        (engine or LocalEngine()).measure(log, ActivityHistogram("items", 3), noise.key())
         return super().release(log, grant, noise, engine)
 
 
@@ -85,7 +85,7 @@ class SpendsTwice(SimpleRandom):
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         grants = dict[str, Grant]((name, Grant(grant.epsilon)) for name in tables_of(self.what, log))
-        counts = (engine or LocalEngine()).measure(log, Sample(self.limit), noise.key())
+        counts = (engine or LocalEngine()).measure(log, SampleRecords(self.limit), noise.key())
         noised = noised_tables(log, counts, grants, noise)
         guarantee = self.guarantee(grant)
         grant.spend()
@@ -121,8 +121,10 @@ class CatalogueFromTheData(SimpleRandom):
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         columns = [batch.column(log.roles.item) for batch in log.source.batches(log.columns)]
-        seen = sorted({each for column in columns for each in column.to_pylist()}) or [log.catalogue.ids[0]]
-        return super().release(replace(log, catalogue=Catalogue.of(seen)), grant, noise, engine)
+        item_ids = sorted({item_id for column in columns for item_id in column.to_pylist()}) or [
+            log.catalogue.ids[0]
+        ]
+        return super().release(replace(log, catalogue=Catalogue.of(item_ids)), grant, noise, engine)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,12 +186,12 @@ class ClaimsInSilence(SimpleRandom):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PromisesMore(SimpleRandom):
+class UnderstatedGuarantee(SimpleRandom):
     """Promises a tenth of what it spends."""
 
     name: ClassVar[str] = "promises-more"
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         return replace(super().guarantee(priced), epsilon=priced.epsilon / 10)
 
 
@@ -209,7 +211,7 @@ class IgnoresShares(SimpleRandom):
 
     name: ClassVar[str] = "ignores-shares"
 
-    def stages(self, log: EventLog, price: Price) -> Stages:
+    def stages(self, log: EventLog, price: Cost) -> Stages:
         return SimpleRandom(limit=self.limit, what=self.what).stages(log, price)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from headcount.bounds import Pairs, PersonValues, Sample, Spread, Support
+from headcount.bounds import KeySupport, KeyWeights, RatingCovariance, SampleRecords, UserValues
 from headcount.engines.local.engine import LocalEngine
 from headcount.lab.audit.replay import wrapped_noise
 from tests.contracts.replay.case import Case
@@ -91,7 +91,10 @@ def larger_selections() -> Iterator[Case]:
     return (case for case in selection_cases() if (getattr(case.request, "select_limit", None) or 0) > 3)
 
 
-_DIRECTIONS, _RANKS = "bounds.scores.joint_quantile_scores:directions", "bounds.scores.quantile_scores:_scored"
+_DIRECTIONS, _RANKS = (
+    "bounds.scores.joint_quantile_scores:directions",
+    "bounds.scores.quantile_scores:_score_single",
+)
 JOINT_CHOICES = (
     Mutant(
         "a user above all quantiles is forgotten", _DIRECTIONS,
@@ -108,7 +111,7 @@ JOINT_CHOICES = (
     Mutant(
         "the spread of joint choices is that of the lowest quantile",
         "bounds.scores.joint_quantile_scores:ScoredJointly.__init__",
-        "2 * of * most", "2 * (of - below[0]) * most", _checked(check_choices),
+        '2 * denominator * most', '2 * (denominator - below[0]) * most', _checked(check_choices),
     ),
     Mutant(
         "the spread of a single choice is that of users below", _RANKS,
@@ -140,7 +143,7 @@ LOTS = (
     Mutant(
         "the groups' sums come from the users of the lot",
         "methods.counts.smoothing.sampled_groups:SampledGroups.make",
-        "engine.measure(log, Sample(self.limit), noise.key())",
+        'engine.measure(log, SampleRecords(self.limit), noise.key())',
         "engine.measure(log, SampleUsers(self.limit, admission(halves['sums'].exact, self.limit)),"
         " noise.key() and noise.keys[-2])",
         replayed(lot_cases),
@@ -151,14 +154,14 @@ _PICKS = _checked(check_picks)
 PICKS = (
     Mutant(
         "Gaussian noise before the picks costs nothing", "accounting.bounded_range:rho_of_picks",
-        "first = _blurred(beside)", "first = _blurred(beside * 0)", _PICKS,
+        'first = _mu_for_rho(rho_before)', 'first = _mu_for_rho(rho_before * 0)', _PICKS,
     ),
     Mutant(
-        "a price forgets what Gaussian noise before it costs", "accounting.budget:Price.for_picks",
+        "a price forgets what Gaussian noise before it costs", 'accounting.budget:Cost.for_picks',
         "all_of_it - rho", "all_of_it * 0", _PICKS,
     ),
     Mutant(
-        "Gaussian noise before the picks costs a quarter", "accounting.bounded_range:_blurred",
+        "Gaussian noise before the picks costs a quarter", "accounting.bounded_range:_mu_for_rho",
         "2 * rho /", "rho / 2 /", _PICKS,
     ),
     Mutant(
@@ -169,37 +172,39 @@ PICKS = (
 
 EXACT = (
     Mutant(
-        "exact weights beyond four times what is enough", "noise.partition_selection.single_key:glance",
-        "beside = np.abs(",
-        "noisy = np.where(weights.sensitive_weights > 4 * aim, weights.sensitive_weights, noisy)\n"
-        "    beside = np.abs(",
-        _checked(check_mechanism, "glance"),
+        "exact weights beyond four times what is enough", "noise.partition_selection.single_key:release_key_hints",
+        'distance_to_aim = np.abs(',
+        'noisy = np.where(weights.sensitive_weights > 4 * aim, weights.sensitive_weights, noisy)\n    '
+        'distance_to_aim = np.abs(',
+        _checked(check_mechanism, "release_key_hints"),
     ),
     Mutant(
-        "steady users see where exact weights are more than enough", "noise.partition_selection.single_key:glance",
-        "np.where(noisy > aim", "np.where(weights.sensitive_weights > aim", _checked(check_mechanism, "glance"),
+        "steady users see where exact weights are more than "
+        "enough", "noise.partition_selection.single_key:release_key_hints",
+        "np.where(noisy > aim", "np.where(weights.sensitive_weights > "
+        "aim", _checked(check_mechanism, "release_key_hints"),
     ),
     Mutant(
-        "no noise on items of very many users", "noise.partition_selection.threshold:select",
-        "draw(threshold.law, people.size, source)",
-        "draw(threshold.law, people.size, source) * (people < 9 * threshold.people)",
-        _checked(check_mechanism, "select"),
+        "no noise on items of very many users", "noise.partition_selection.threshold:select_by_threshold",
+        'draw(threshold.distribution, users_by_item.size, source)',
+        'draw(threshold.distribution, users_by_item.size, source) * (users_by_item < 9 * threshold.users_needed)',
+        _checked(check_mechanism, "select_by_threshold"),
     ),
     Mutant(
         "no noise on weights beyond the threshold of a round",
-        "noise.partition_selection.weighted_rounds:Sifting.sift",
-        "gaussian.draw(law, len(ids), self._source)",
-        "gaussian.draw(law, len(ids), self._source) * "
-        "(weights.sensitive_weights < self._rounds.thresholds[number])",
-        _checked(check_mechanism, "Sifting"),
+        'noise.partition_selection.weighted_rounds:WeightedSelection.take_round',
+        'gaussian.draw(distribution, len(ids), self._source)',
+        'gaussian.draw(distribution, len(ids), self._source) * (weights.sensitive_weights < '
+        'self._rounds.thresholds[number])',
+        _checked(check_mechanism, "WeightedSelection"),
     ),
 )  # fmt: skip
 
-_SUPPORT = "engines.local.measures.key_support:support", "_Histories(users, bound.limit,"
+_SUPPORT = "engines.local.measures.key_support:measure_key_support", "_Histories(users, bound.limit,"
 LIMITS = (
     Mutant(
         "one item more than a limit above 3", *_SUPPORT,
-        "_Histories(users, bound.limit + (bound.limit > 3),", _checked(check_limits, Support),
+        "_Histories(users, bound.limit + (bound.limit > 3),", _checked(check_limits, KeySupport),
     ),
     Mutant(
         "one item more than a limit above 3, in a replay", *_SUPPORT,
@@ -207,19 +212,22 @@ LIMITS = (
     ),
     Mutant(
         "one record more than a limit above 6", "engines.local.measures.counts:_keeping",
-        "Keeping(bound.limit,", "Keeping(bound.limit + (bound.limit > 6),", _checked(check_limits, Sample),
+        'SampleSettings(bound.limit,', 'SampleSettings(bound.limit + (bound.limit > '
+        '6),', _checked(check_limits, SampleRecords),
     ),
     Mutant(
         "weight of one item more than a limit above 4", "engines.local.measures.key_weights:_kept",
-        "places < most", "places < most + (most > 4)", _checked(check_limits, Spread),
+        "places < most", "places < most + (most > 4)", _checked(check_limits, KeyWeights),
     ),
     Mutant(
-        "no user is above a limit above 8", "engines.local.measures.value_histograms:_weighed",
-        "whole > bound.limit,", "(whole > bound.limit) & (bound.limit < 9),", _checked(check_limits, PersonValues),
+        "no user is above a limit above 8", "engines.local.measures.value_histograms:_weights_of_places",
+        "whole > bound.limit,", "(whole > bound.limit) & (bound.limit < 9),", _checked(check_limits, UserValues),
     ),
     Mutant(
-        "pairs of one item more than a limit above 5", "engines.local.measures.rating_sums:pairs",
-        "asked = (bound.limit,", "asked = (bound.limit + (bound.limit > 5),", _checked(check_limits, Pairs),
+        "pairs of one item more than a limit above "
+        "5", "engines.local.measures.rating_sums:measure_rating_covariance",
+        'settings = (bound.limit,', 'settings = (bound.limit + (bound.limit > '
+        '5),', _checked(check_limits, RatingCovariance),
     ),
 )  # fmt: skip
 
@@ -250,7 +258,7 @@ PROGRESS = (
         "if charging is None:  #", "if flags['ledger'] is None:  #", terminal_output.check_all_discreet,
     ),
     Mutant(
-        "an analyst sees the progress of a job in the studio", "studio.store.jobs:Job.seen_by",
+        "an analyst sees the progress of a job in the studio", 'studio.store.jobs:Job.visible_to',
         "progress=None, entry=None", "entry=None", _checked(terminal_output.check_studio),
     ),
 )  # fmt: skip

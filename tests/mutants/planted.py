@@ -37,19 +37,19 @@ class Plant:
         module, _, path = self.where.partition(":")
         *outer, name = path.split(".")
         owner: Any = importlib.import_module(f"headcount.{module}")
-        for each in outer:
-            owner = getattr(owner, each)
+        for name_part in outer:
+            owner = getattr(owner, name_part)
         # what other modules imported by name must change as well: the code of the function, not the name
         function = inspect.unwrap(inspect.getattr_static(owner, name))
         assert isinstance(function, FunctionType), f"{self.where} is no function"
         text = textwrap.dedent(inspect.getsource(function))
         assert text.count(self.old) == 1, f"{self.old!r} is {text.count(self.old)} times in {self.where}"
-        made: dict[str, Any] = {}
+        compiled: dict[str, Any] = {}
         code = compile(
             f"from __future__ import annotations\n{text.replace(self.old, self.new)}", self.name, "exec"
         )
-        exec(code, function.__globals__, made)
-        sound, function.__code__ = function.__code__, inspect.unwrap(made[name]).__code__
+        exec(code, function.__globals__, compiled)
+        sound, function.__code__ = function.__code__, inspect.unwrap(compiled[name]).__code__
         try:
             yield
         finally:
@@ -62,7 +62,7 @@ class Plant:
 
 
 _BOUNDS = "__import__('headcount.bounds').bounding"
-_PEOPLE = f"engine.measure(log, {_BOUNDS}.Raters(), bytes(16)).sensitive_values[0]"
+_USERS = f"engine.measure(log, {_BOUNDS}.Raters(), bytes(16)).sensitive_values[0]"
 
 
 def _resealed(values: str, like: str) -> str:
@@ -77,14 +77,15 @@ ISSUE = (
     Plant(
         "the automatic choice looks at the exact total", "queries", "auto",
         "methods.queries.auto:Automatic.release",
-        "fits = not stands_clear(plan, total.people,",
-        "fits = not stands_clear(plan, float(cells.sensitive_values.sum()),",
+        'fits = not is_above_noise(plan, total.people,',
+        'fits = not is_above_noise(plan, float(cells.sensitive_values.sum()),',
     ),
     Plant(
         "pairs of ratings are chosen from exact offsets", "neighbours", "neighbours",
-        "methods.recommender.rating_model:PrivateNeighbours.release",
+        'methods.recommender.rating_model:RatingModel.release',
         "_most(support, items)",
-        "_most(engine.measure(log, Offsets(OFFSETS_LENGTH[norm], norm), UNDRAWN).sensitive_values[1], items)",
+        '_most(engine.measure(log, RatingOffsets(OFFSETS_LENGTH[norm], norm), NO_SECRET).sensitive_values[1], '
+        'items)',
     ),
     Plant(
         "kept tags are chosen by exact weights", "tags", "tags", "methods.tags.model:TagModel.release",
@@ -95,7 +96,7 @@ ISSUE = (
     ),
     Plant(
         "items in pairs are chosen by exact counts", "neighbours", "neighbours",
-        "methods.recommender.co_occurrence:CoCountRelease.release",
+        'methods.recommender.co_occurrence:CoOccurrence.release',
         "np.argsort(-common.values, kind=", "np.argsort(-counted.sensitive_values, kind=",
     ),
 )  # fmt: skip
@@ -103,7 +104,7 @@ ISSUE = (
 
 COUNTS = (
     Plant(
-        "one record more is kept than is declared", "counts", "sra", "bounds.counts.count_bound:certify",
+        "one record more is kept than is declared", "counts", "sra", "bounds.counts.count_bound:seal_counts",
         "return BoundedCounts(sealed(items), sealed(edges))",
         "bound = bound if bound.limit == 1 else type(bound)(bound.limit - 1)\n"
         "    return BoundedCounts(sealed(items), sealed(edges))",
@@ -121,26 +122,27 @@ COUNTS = (
     Plant(
         "the limit is that of the most active person", "counts", "adaptive",
         "methods.counts.adaptive:Adaptive.release",
-        'limit = self.limit or chosen_limit(log, people, prices, most, grants["shares"].price)',
+        'limit = self.limit or choose_threshold(log, users, costs, max_records, grants["shares"].price)',
         "limit = self.limit or 1 + int(max("
         f"engine.measure(log, {_BOUNDS}.Activity('items', 99), bytes(16)).sensitive_values.nonzero()[0], default=0"
         "))",
     ),
     Plant(
         "popularity is ranked without noise", "counts", "hpa", "methods.counts.hand_picked:HandPicked.release",
-        "Pick(self.limit, scores)", "Pick(self.limit, Noisy(sampled.items.sensitive_values, scores.law))",
+        'KeepTopScored(self.limit, scores)', 'KeepTopScored(self.limit, Noisy(sampled.items.sensitive_values, '
+        'scores.distribution))',
     ),
     Plant(
         "columns are sorted by exact counts", "counts", "gs-s",
         "methods.counts.smoothing.sampled_groups:SampledGroups.make",
         "groups = self._groups(sample,",
-        "groups = self._groups(Noisy(getattr(engine.measure(log, Sample(self.limit), bytes(16)), table)"
-        ".sensitive_values, sample.law),",
+        'groups = self._groups(Noisy(getattr(engine.measure(log, SampleRecords(self.limit), bytes(16)), '
+        'table).sensitive_values, sample.distribution),',
     ),
     Plant(
         "the best limit is taken, not drawn", "counts", "dpsense",
         "methods.counts.dpsense:SensitivityControl.make",
-        "theta = drawable(1 + choose(scored, parts[\"choice\"], noise), parts[\"counts\"].price)",
+        'theta = drawable(1 + choose_candidate(scored, parts["choice"], noise), parts["counts"].cost)',
         "theta = 1 + int(scored.sensitive_gaps.argmin()); parts[\"choice\"].spend()",
     ),
     Plant(
@@ -151,18 +153,18 @@ COUNTS = (
     ),
     Plant(
         "a noise scale of half of what is needed", "counts", "gs-r", "noise.mechanisms:_confirmed",
-        "laplace.confirm(scale, moved.l1, within)", "scale /= 2",
+        'laplace.confirm(scale, sensitivity.l1, within)', "scale /= 2",
     ),
     Plant(
         "each table gets the whole budget", "counts", "sra", "methods.counts.simple_random:SimpleRandom.release",
-        "grants = share_out(self.stages(log, grant.price), grant)",
-        "grant.spend(); grants = {each.name: Grant(grant.price) for each in self.stages(log, grant.price)}",
+        'grants = split_among_stages(self.stages(log, grant.cost), grant)',
+        'grant.spend(); grants = {each.name: Grant(grant.cost) for each in self.stages(log, grant.cost)}',
     ),
     Plant(
         "the story tells how many people there are", "counts", "sra",
         "methods.counts.simple_random:SimpleRandom.release",
         "steps = [self",
-        f"engine = LocalEngine(); steps = [str({_PEOPLE}), self",
+        f"engine = LocalEngine(); steps = [str({_USERS}), self",
     ),
     Plant(
         "the scale-up sees exact sums", "counts", "dpsense", "methods.counts.dpsense:weighted",
@@ -182,10 +184,10 @@ RANKINGS = (
     Plant(
         "contexts that nobody is in are left out", "rankings", "rankings",
         "methods.rankings.top_k:DirectTopK._peeled",
-        "made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]",
-        "made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)"
-        " if not isinstance(counts, Bounded) or counts.sensitive_values.any() or part.spend() is None]"
-        " or [(Ranked([]), None)]",
+        'rankings = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]',
+        'rankings = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True) if '
+        'not isinstance(counts, Bounded) or counts.sensitive_values.any() or part.spend() is None] or '
+        '[(Ranked([]), None)]',
     ),
     Plant(
         "every context gets all of ε", "rankings", "rankings", "methods.rankings.top_k:DirectTopK._rankings",
@@ -199,23 +201,23 @@ RANKINGS = (
     ),
     Plant(
         "peeling stops where nobody is left", "rankings", "rankings", "methods.rankings.top_k:DirectTopK._ranked",
-        "winners = peel(_scores(counts), self.k, grants[\"ranking\"], noise)",
-        "winners = peel(_scores(counts), max(1, min(self.k, int((_part(counts, range(counts.size))"
-        ".sensitive_values > 0).sum()))), grants[\"ranking\"], noise)",
+        'winners = choose_top_k(_scores(counts), self.k, grants["ranking"], noise)',
+        'winners = choose_top_k(_scores(counts), max(1, min(self.k, int((_part(counts, '
+        'range(counts.size)).sensitive_values > 0).sum()))), grants["ranking"], noise)',
     ),
     Plant(
         "which way is taken hangs on exact activity", "rankings", "rankings",
         "methods.rankings.top_k:DirectTopK._counted",
-        "if not (counts.find_more(log, self.k, one.scale) if grant.delta else counts.pays(one.deviation)):",
+        "if not (counts.find_more(log, self.k, draw.scale) if grant.delta else counts.pays(draw.deviation)):",
         f"if not engine.measure(log, {_BOUNDS}.Activity('items', 99), bytes(16)).sensitive_values[7:].any():",
     ),
     Plant(
-        "permute-and-flip is paid with ρ", "rankings", "rankings", "noise.selection.top_k:peel",
+        "permute-and-flip is paid with ρ", "rankings", "rankings", "noise.selection.top_k:choose_top_k",
         "anew = grant.delta > 0", "anew = False",
     ),
     Plant(
         "picks have half the noise that ρ pays for", "rankings", "rankings", "noise.selection.top_k:_confirmed",
-        "picking.confirm(scale, k, rise, rho)", "scale /= 2",
+        "exponential_zcdp.confirm(scale, k, rise, rho)", "scale /= 2",
     ),
     Plant(
         "every context gets all of ρ", "rankings", "rankings", "methods.rankings.top_k:DirectTopK._rankings",
@@ -226,73 +228,79 @@ RANKINGS = (
 SELECTION = (
     Plant(
         "two items more of each person count", "selection", "selection",
-        "engines.local.measures.key_support:support",
+        "engines.local.measures.key_support:measure_key_support",
         "_Histories(users, bound.limit,", "_Histories(users, bound.limit + 2,",
     ),
     Plant(
-        "no noise before the threshold", "selection", "selection", "noise.partition_selection.threshold:select",
-        "noisy = people + draw(threshold.law, people.size, source)", "noisy = people",
+        "no noise before the "
+        "threshold", "selection", "selection", "noise.partition_selection.threshold:select_by_threshold",
+        'noisy = users_by_item + draw(threshold.distribution, users_by_item.size, source)', 'noisy = '
+        'users_by_item',
     ),
     Plant(
         "the threshold allows for no δ", "selection", "selection",
         "noise.partition_selection.threshold:threshold_for",
-        "Threshold(1 + _steps_above(limit, law.scale, price.delta), law)", "Threshold(2, law)",
+        'Threshold(1 + _steps_above(limit, distribution.scale, cost.delta), distribution)', 'Threshold(2, '
+        'distribution)',
     ),
     Plant(
         "it is told how many items there were", "selection", "selection",
         "methods.partition_selection.plan:Selection.select",
-        "found = select(engine.measure(people, Support(self.limit), noise.key()), grant, noise)",
-        "of = engine.measure(people, Support(self.limit), noise.key())\n"
-        "        found = select(of, grant, noise)\n"
-        "        plan['of'] = len(of.sensitive_ids)",
+        'selected = select_by_threshold(engine.measure(item_log, KeySupport(self.limit), noise.key()), grant, '
+        'noise)',
+        "of = engine.measure(item_log, KeySupport(self.limit), noise.key())\n        selected = "
+        "select_by_threshold(of, grant, noise)\n        plan['of'] = len(of.sensitive_ids)",
     ),
     Plant(
         "the selected items come in exact order", "selection", "selection",
-        "noise.partition_selection.threshold:select",
+        "noise.partition_selection.threshold:select_by_threshold",
         "chosen.sort()",
-        "chosen.sort(key=dict(zip(support.sensitive_ids.to_pylist(), (-people).tolist())).get)",
+        'chosen.sort(key=dict(zip(support.sensitive_ids.to_pylist(), (-users_by_item).tolist())).get)',
     ),
     Plant(
         "a round without noise", "selection", "selection",
-        "noise.partition_selection.weighted_rounds:Sifting.sift",
-        "weights.sensitive_weights + gaussian.draw(law, len(ids), self._source)", "weights.sensitive_weights",
+        'noise.partition_selection.weighted_rounds:WeightedSelection.take_round',
+        'weights.sensitive_weights + gaussian.draw(distribution, len(ids), '
+        'self._source)', "weights.sensitive_weights",
     ),
     Plant(
         "people spread twice the weight", "selection", "selection", "engines.local.measures.key_weights:_roots",
         'UNITS["roots"] ** 2 * squares', '4 * UNITS["roots"] ** 2 * squares',
     ),
     Plant(
-        "people name all of their items", "selection", "selection", "engines.local.measures.key_weights:spread",
-        "codes = codes[_first(users, -by, _draws(held, users, codes, secret))]", "pass",
+        "people name all of their "
+        "items", "selection", "selection", "engines.local.measures.key_weights:measure_key_weights",
+        "codes = codes[_first(users, -by, _draws(held, users, codes, secret))]", 'passes',
     ),
     Plant(
         "which way is taken hangs on the exact variety", "selection", "selection",
-        "methods.partition_selection.plan:_looked_for",
-        "if variety.values[0] >= 0:", "if engine.measure(log, Variety(), secret).sensitive_values[0] % 4 < 2:",
+        "methods.partition_selection.plan:_select_unbounded",
+        "if variety.values[0] >= 0:", 'if engine.measure(log, DistinctItemsSign(), secret).sensitive_values[0] % '
+        '4 < 2:',
     ),
     Plant(
         "every context there is is listed", "selection", "selection of contexts",
         "methods.partition_selection.plan:Selection.select",
-        "return self.of.put(log, found), plan",
-        "there = engine.measure(people, Support(9), noise.key()).sensitive_ids.to_pylist()\n"
-        "    return self.of.put(log, there if self.of.noun == 'context' else found), plan",
+        'return self.of.put(log, selected), plan',
+        "there = engine.measure(item_log, KeySupport(9), noise.key()).sensitive_ids.to_pylist()\n    return "
+        "self.of.put(log, there if self.of.noun == 'context' else selected), plan",
     ),
 )  # fmt: skip
 
 TOTALS = (
     Plant(
         "a person counts once per record among the people", "totals", "totals",
-        "bounds.values.user_totals:certify_totals",
-        "Bounded(_total((records > 0).astype(np.int64)), _moved(1), SEAL)",
-        "Bounded(_total(np.minimum(records, 2)), _moved(1), SEAL)",
+        "bounds.values.user_totals:seal_user_totals",
+        'Bounded(_total((records > 0).astype(np.int64)), _sensitivity_of_one_value(1), SEAL)',
+        'Bounded(_total(np.minimum(records, 2)), _sensitivity_of_one_value(1), SEAL)',
     ),
     Plant(
-        "records beyond the limit count", "totals", "totals", "bounds.values.user_totals:certify_totals",
+        "records beyond the limit count", "totals", "totals", "bounds.values.user_totals:seal_user_totals",
         "counted = np.clip(records, 0, limit)", "counted = np.clip(records, 0, limit + 1)",
     ),
     Plant(
         "the sum of heavy people is not shared out", "totals", "totals",
-        "bounds.values.user_totals:certify_totals",
+        "bounds.values.user_totals:seal_user_totals",
         "np.clip(part, -most, most)", "distances",
     ),
     Plant(
@@ -303,36 +311,38 @@ TOTALS = (
     ),
     Plant(
         "the mean is of exact records", "totals", "totals", "methods.totals.totals:Totals.release",
-        "rows[1][1], laws[\"records\"])", "float(exact.records.sensitive_values[0]), laws[\"records\"])",
+        "rows[1][1], laws[\"records\"])", 'float(exact.records.sensitive_values[0]), '
+        'noise_distributions["records"])',
     ),
     Plant(
         "records beyond the limit weigh as much", "totals", "totals",
-        "engines.local.measures.value_histograms:_weighed",
+        "engines.local.measures.value_histograms:_weights_of_places",
         "whole > bound.limit", "whole > bound.limit + 1",
     ),
     Plant(
         "people count in all of their groups", "totals", "totals",
-        "engines.local.measures.value_histograms:groups",
+        "engines.local.measures.value_histograms:measure_user_groups",
         "< bound.limit]", "< bound.limit + 1]",
     ),
     Plant(
-        "a fifth of the spread of ranks is told", "totals", "totals", "bounds.scores.quantile_scores:_scored",
-        "2 * max(below, of - below) * most", "2 * max(below, of - below) * most // 5",
+        "a fifth of the spread of ranks is "
+        "told", "totals", "totals", "bounds.scores.quantile_scores:_score_single",
+        '2 * max(below, denominator - below) * most', '2 * max(below, denominator - below) * most // 5',
     ),
     Plant(
-        "one new item of each person is paid for", "totals", "totals", "bounds.linear_maps:distinct",
+        "one new item of each person is paid for", "totals", "totals", "bounds.linear_maps:count_distinct",
         "Sensitivity.of_l1(measured.sensitivity.l1)", "Sensitivity.of_l1(1)",
     ),
     Plant(
         "a range is found in exact weights", "totals", "totals", "methods.totals.totals:Totals._range",
-        "found_range(ends, noisy)",
-        "found_range(ends, replace(noisy, values=engine.measure(log, range_bound(ends), UNDRAWN).sensitive_values "
-        "* 20))",
+        'estimate_range(ends, noisy)',
+        'estimate_range(ends, replace(noisy, values=engine.measure(log, range_bound(ends), '
+        'NO_SECRET).sensitive_values * 20))',
     ),
     Plant(
         "parts with nobody are passed over", "totals", "totals", "methods.totals.quantiles:choose_quantiles",
-        "if each[2].first < each[2].last]",
-        "if each[2].first < each[2].last and weights.sensitive_values[each[0]].sum() > 512]",
+        'if entry[2].first < entry[2].last]',
+        'if entry[2].first < entry[2].last and weights.sensitive_values[entry[0]].sum() > 512]',
     ),
 )  # fmt: skip
 
@@ -340,83 +350,86 @@ NEIGHBOURS = (
     Plant(
         "items in departures are chosen by exact weights", "neighbours", "neighbours",
         "methods.recommender.visit_model:VisitModel.release",
-        "made.departures(",
-        "replace(made, weights=Noisy(counted.items.sensitive_values, weights.law)).departures(",
+        'fitted.departures(',
+        'replace(fitted, weights=Noisy(counted.items.sensitive_values, weights.distribution)).departures(',
     ),
     Plant(
         "departures are longer than is declared", "neighbours", "neighbours",
-        "bounds.ratings.centered_cooccurrence:departures_reach",
-        "l2_squared=DEPARTURE_LENGTH**2", "l2_squared=DEPARTURE_LENGTH**2 // 2",
+        "bounds.ratings.centered_cooccurrence:centered_cooccurrence_sensitivity",
+        'l2_squared=COOCCURRENCE_NORM**2', 'l2_squared=COOCCURRENCE_NORM**2 // 2',
     ),
     Plant(
         "shares go by the exact number of people", "neighbours", "neighbours",
         "methods.recommender.visit_model:VisitModel.release",
-        "made = _Made(float(people.counts[0]), weights)",
-        "made = _Made(float(engine.measure(log, Raters(), UNDRAWN).sensitive_values[0]), weights)",
+        'fitted = _FittedModel(float(user_count.counts[0]), weights)',
+        'fitted = _FittedModel(float(engine.measure(log, Raters(), NO_SECRET).sensitive_values[0]), weights)',
     ),
     Plant(
         "relations are released where there are people enough", "neighbours", "neighbours",
         "methods.recommender.rating_model:PrivateNeighbours.release",
         "self._planned(crowd, log,",
-        f"self._planned(1e9 * float({_PEOPLE} > 15), log,",
+        f"self._planned(1e9 * float({_USERS} > 15), log,",
     ),
     Plant(
         "factors are made with the exact number of people", "neighbours", "neighbours",
         "methods.recommender.rating_model:PrivateNeighbours.release",
         "support[places], crowd)",
-        f"support[places], float({_PEOPLE}))",
+        f"support[places], float({_USERS}))",
     ),
     Plant(
         "half of the sensitivity of likings is declared", "neighbours", "neighbours",
-        "bounds.ratings.factor_gradients:likings_reach",
-        "l2_squared=LIKING_LENGTH**2", "l2_squared=LIKING_LENGTH**2 // 2",
+        "bounds.ratings.factor_gradients:factor_gradients_sensitivity",
+        'l2_squared=GRADIENT_NORM**2', 'l2_squared=GRADIENT_NORM**2 // 2',
     ),
     Plant(
         "tastes are made with the exact number of people", "neighbours", "neighbours",
         "methods.recommender.rating_model:PrivateNeighbours.release",
         "_likings(support, places, factors, units)",
-        f"_likings(support, places, factors * float({_PEOPLE}) / 15, units)",
+        f"_likings(support, places, factors * float({_USERS}) / 15, units)",
     ),
     Plant(
         "half of the sensitivity of pairs is declared", "neighbours", "neighbours",
-        "bounds.ratings.rating_bounds:certify_pairs",
-        "_moved(bound.limit * FIXED_POINT,", "_moved(bound.limit * FIXED_POINT // 2,",
+        "bounds.ratings.rating_bounds:seal_rating_covariance",
+        '_norm_sensitivity(bound.limit * FIXED_POINT,', '_norm_sensitivity(bound.limit * FIXED_POINT // 2,',
     ),
     Plant(
         "half of the sensitivity of offsets is declared", "neighbours", "neighbours",
-        "bounds.ratings.rating_bounds:certify_offsets",
-        "_moved(bound.limit * STAR,", "_moved(bound.limit * STAR // 2,",
+        "bounds.ratings.rating_bounds:seal_rating_offsets",
+        '_norm_sensitivity(bound.limit * UNITS_PER_STAR,', '_norm_sensitivity(bound.limit * UNITS_PER_STAR // 2,',
     ),
     Plant(
         "items that nobody rated have no offset", "neighbours", "neighbours",
-        "methods.recommender.rating_model:PrivateNeighbours.release",
-        "made = _Made(units / STAR, support)\n",
-        "units = units * (engine.measure(log, Offsets(7, norm), UNDRAWN).sensitive_values[1] > 0)\n"
-        "    made = _Made(units / STAR, support)\n",
+        'methods.recommender.rating_model:RatingModel.release',
+        'model = _FittedModel(units / UNITS_PER_STAR, support)\n',
+        'units = units * (engine.measure(log, RatingOffsets(7, norm), NO_SECRET).sensitive_values[1] > 0)\n    '
+        'model = _FittedModel(units / UNITS_PER_STAR, support)\n',
     ),
 )  # fmt: skip
 
 TAGS = (
     Plant(
         "pairs are measured where exact weights stand out", "tags", "tags", "methods.tags.model:TagModel.release",
-        "exact = engine.measure(tagged, found.next(norm), UNDRAWN)",
-        "exact = engine.measure(tagged, TagMarginals(norm), UNDRAWN).sensitive_values\n"
-        "    found.has_pairs = bool((exact[len(tagged.vocabulary.ids) :] > 0).sum() > 9)\n"
-        "    exact = engine.measure(tagged, found.next(norm), UNDRAWN)",
+        'exact = engine.measure(tagged, measured.next(norm), NO_SECRET)',
+        'exact = engine.measure(tagged, TagMarginals(norm), NO_SECRET).sensitive_values\n    measured.has_pairs = '
+        'bool((exact[len(tagged.vocabulary.ids) :] > 0).sum() > 9)\n    exact = engine.measure(tagged, '
+        'measured.next(norm), NO_SECRET)',
     ),
     Plant(
-        "weights of many tags are rounded up", "tags", "tags", "engines.local.measures.tag_weights:_shares",
+        "weights of many tags are rounded "
+        "up", "tags", "tags", "engines.local.measures.tag_weights:_weights_by_number",
         "math.isqrt(whole // n) if norm == \"l2\" else whole // n", "math.isqrt(whole // n) + 1",
     ),
     Plant(
         "resources are declared to move nothing", "tags", "tags",
         "bounds.tags.tag_weights:TagMarginals.sensitivity",
-        "return _beside(_reach(tags, self.norm), _reach(resources, self.norm))", "return _reach(tags, self.norm)",
+        'return _add_sensitivities(_unit_length_sensitivity(tags, self.norm), _unit_length_sensitivity(resources, '
+        'self.norm))', 'return _unit_length_sensitivity(tags, self.norm)',
     ),
     Plant(
         "the number of people is exact", "tags", "tags", "methods.tags.model:TagModel.release",
-        "_people(people)",
-        "_people(Noisy(engine.measure(tagged, Taggers(), UNDRAWN).sensitive_values, people.law))",
+        '_user_count_table(user_count)',
+        '_user_count_table(Noisy(engine.measure(tagged, Taggers(), NO_SECRET).sensitive_values, '
+        'user_count.distribution))',
     ),
     Plant(
         "topics are of exact tags", "tags", "tags", "methods.tags.model:TagModel.release",
@@ -429,14 +442,14 @@ TAGS = (
 
 QUERIES = (
     Plant(
-        "the worst query is taken, not drawn", "queries", "mwem", "methods.queries.mwem:mended",
-        "worst = choose(scores, grants[f\"choose {place}\"], noise)",
-        "worst = int(scores.sensitive_gaps.argmin()); grants[f\"choose {place}\"].spend()",
+        "the worst query is taken, not drawn", "queries", "mwem", "methods.queries.mwem:run_mwem_rounds",
+        'worst = choose_candidate(scores, grants[f"choose {place}"], noise)',
+        'worst = int(scores.sensitive_gaps.argmin()); grants[f"choose_candidate {place}"].spend()',
     ),
     Plant(
         "distances are compared without noise", "queries", "pmw",
         "methods.queries.private_multiplicative_weights:Mediator._replies",
-        "elif self._test.is_large(part(apart, [place])):",
+        'elif self._test.is_large(take_places(apart, [place])):',
         "elif apart.sensitive_values[place] >= self.threshold and len(self._released) < self.updates:",
     ),
     Plant(
@@ -457,13 +470,13 @@ QUERIES = (
     Plant(
         "what weighs little is found in the cells", "queries", "residuals",
         "methods.queries.inference.unbiased_estimates:estimated",
-        "noisy = add(contrasts(cells, shape, told.weights, told.norm), grant, noise)",
-        "noisy = add(contrasts(cells, shape, {some: w + int(cells.sensitive_values.sum() % 2) "
-        "for some, w in told.weights.items()}, told.norm), grant, noise)",
+        'noisy = add_noise(contrasts(cells, shape, weighting.weights, weighting.norm), grant, noise)',
+        'noisy = add_noise(contrasts(cells, shape, {some: w + int(cells.sensitive_values.sum() % 2) for some, w '
+        'in weighting.weights.items()}, weighting.norm), grant, noise)',
     ),
     Plant(
         "contrasts of long columns are taken to move as their values do", "queries", "residuals",
-        "bounds.grid.contrasts:_moved", 'if size == 2 or norm == "l1":', "if True:",
+        "bounds.grid.contrasts:_code_sensitivity", 'if size == 2 or norm == "l1":', "if True:",
     ),
     Plant(
         "tables are chosen by the exact total", "queries", "mwem",
@@ -473,17 +486,18 @@ QUERIES = (
     ),
     Plant(
         "the error is exact", "queries", "mwem", "methods.queries.accuracy:released_accuracy",
-        "return Accuracy(float(noisy.counts[0]), noisy.law)",
-        "return Accuracy(float(quantile(apart, WITHIN).sensitive_values[0]), noisy.law)",
+        'return Accuracy(float(noisy.counts[0]), noisy.distribution)',
+        'return Accuracy(float(quantile(apart, WITHIN).sensitive_values[0]), noisy.distribution)',
     ),
     Plant(
         "pairs are taken by exact distances", "queries", "pairs", "methods.queries.pairs:PairCounts._chosen",
-        "worth_it(noisy.counts, alone, deviations)",
-        "worth_it(far.sensitive_values * 1.0, alone, deviations)",
+        'worthwhile_pairs(noisy.counts, alone, deviations)',
+        'worthwhile_pairs(far.sensitive_values * 1.0, alone, deviations)',
     ),
     Plant(
-        "tables side by side are thought to move as one", "queries", "pairs", "bounds.linear_maps:beside",
-        "l1=sum(each.l1 for each in reach)", "l1=max(each.l1 for each in reach)",
+        "tables side by side are thought to move as "
+        "one", "queries", "pairs", "bounds.linear_maps:concatenate_tables",
+        'l1=sum(table.l1 for table in sensitivities)', 'l1=max(table.l1 for table in sensitivities)',
     ),
     Plant(
         "pairs that nobody is in are left out", "queries", "pairs", "methods.queries.pairs:PairCounts.release",
@@ -523,7 +537,7 @@ SOURCES = (
     Plant("the records of a store are released", "sources", "csv store", **_released(f"{_SOURCE}.records")),
     Plant(
         "the number of files is said", "sources", "csv files", "cli.charged:spend",
-        "_note_doubts(log)", "_note_doubts(log); terminal.note(str(len(log.source.files)))",
+        '_note_assumptions(log)', '_note_assumptions(log); terminal.note(str(len(log.source.files)))',
     ),
     Plant(
         "progress shows how many rows were read", "sources", "arrow stream", "cli.terminal:Bar.__call__",
@@ -532,7 +546,8 @@ SOURCES = (
     Plant(
         "the ledger notes how many rows there are", "sources", "arrow file", "run.prepare:Prepared.identity",
         '"command": request.command,',
-        '"command": request.command, "rows": sum(each.num_rows for each in log.source.batches([log.roles.user])),',
+        '"command": request.command, "rows": sum(selection.num_rows for selection in '
+        'log.source.batches([log.roles.user])),',
     ),
     Plant(
         "many rows are warned of", "sources", "sqlite", "run.charge:begin_reading", "reservation.data_read()",
@@ -563,15 +578,15 @@ SILENCE = (
     ),
     Plant(
         "Python warns of dropped records", "python", "warnings", "run.curator:Curator.run",
-        "release = replace(withheld(lambda: self._run(ready)), created=begun)",
-        "release = replace(withheld(lambda: self._run(ready)), created=begun)\n"
-        "    __import__('warnings').warn(f'{self.engine.tally.outside_catalogue} records were dropped')",
+        'release = replace(withhold_errors(lambda: self._run(ready)), created=begun)',
+        "release = replace(withhold_errors(lambda: self._run(ready)), created=begun)\n    "
+        "__import__('warnings').warn(f'{self.engine.tally.outside_catalogue} records were dropped')",
     ),
     Plant(
         "Python logs dropped records", "python", "logging", "run.curator:Curator.run",
-        "release = replace(withheld(lambda: self._run(ready)), created=begun)",
-        "release = replace(withheld(lambda: self._run(ready)), created=begun)\n"
-        "    __import__('logging').getLogger('headcount').info('dropped: %s', self.engine.tally.nulls)",
+        'release = replace(withhold_errors(lambda: self._run(ready)), created=begun)',
+        "release = replace(withhold_errors(lambda: self._run(ready)), created=begun)\n    "
+        "__import__('logging').getLogger('headcount').info('dropped: %s', self.engine.tally.nulls)",
     ),
     Plant(
         "a job of the studio says how many records were dropped", "studio", "outcome", "studio.jobs.tasks:release",

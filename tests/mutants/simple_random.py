@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import BoundedCounts, CountBound, Sample
+from headcount.bounds import BoundedCounts, CountBound, SampleRecords
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
@@ -32,7 +32,7 @@ class OneMore(SimpleRandom):
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         honest = super().release(log, Grant(grant.epsilon), noise, engine)
-        counts = (engine or LocalEngine()).measure(log, Sample(self.limit + 1), noise.key())
+        counts = (engine or LocalEngine()).measure(log, SampleRecords(self.limit + 1), noise.key())
         more = Grant(grant.epsilon * (self.limit + 1) / self.limit)  # so the noise is what the limit asks for
         noised = noised_tables(log, counts, {"items": more}, noise)
         grant.spend()
@@ -52,7 +52,7 @@ class SamplesRows(SimpleRandom):
         random = np.random.default_rng(np.frombuffer(noise.key(), dtype=np.uint64))
         kept = random.permutation(table.num_rows)[: people * self.limit]
         rows = replace(log, source=open_source(table.take(pa.array(kept))))
-        counts = LocalEngine(threads=1).measure(rows, Sample(1000), noise.key())
+        counts = LocalEngine(threads=1).measure(rows, SampleRecords(1000), noise.key())
         more = Grant(grant.epsilon * 1000 / self.limit)
         noised = noised_tables(log, counts, {"items": more}, noise)
         grant.spend()
@@ -67,7 +67,7 @@ class FloatNoise(SimpleRandom):
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         honest = super().release(log, Grant(grant.epsilon), noise, engine)
-        counts = (engine or LocalEngine()).measure(log, Sample(self.limit), noise.key())
+        counts = (engine or LocalEngine()).measure(log, SampleRecords(self.limit), noise.key())
         exact = counts.items.sensitive_values.astype(np.float64)
         random = np.random.default_rng(np.frombuffer(noise.key(), dtype=np.uint64))
         uniform = random.random(exact.size) - 0.5
@@ -87,18 +87,18 @@ class CutsAtTheHeaviest(SimpleRandom):
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         table = whole_table(log)
         most = int(np.unique(table[log.roles.user].to_numpy(), return_counts=True)[1].max(initial=1))
-        counts = (engine or LocalEngine()).measure(log, Sample(most), noise.key())
+        counts = (engine or LocalEngine()).measure(log, SampleRecords(most), noise.key())
         noised = noised_tables(log, counts, {"items": grant}, noise)
-        said = {"items": noised.tables["items"].select(["item", "label", "count"])}
+        tables = {"items": noised.tables["items"].select(["item", "label", "count"])}
         whole = release_of(self, log, self.guarantee(grant), noised, bounded="", noise=noise, steps=[])
-        return replace(whole, tables=said, noise={})
+        return replace(whole, tables=tables, noise={})
 
 
 class ByPosition(InParts):
     """Lets a person's choices hang on where their records stand in the log."""
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
-        shifted = bytes((each + whole_table(log).num_rows) % 256 for each in secret)
+        shifted = bytes((byte + whole_table(log).num_rows) % 256 for byte in secret)
         return super().count(log, bound, shifted)
 
 
@@ -109,7 +109,8 @@ def whole_table(log: EventLog) -> pa.Table:
 
 
 BROKEN: Mapping[str, type[SimpleRandom]] = {
-    each.name: each for each in (HalfNoise, SpendsTwice, OneMore, SamplesRows, FloatNoise, CutsAtTheHeaviest)
+    method_class.name: method_class
+    for method_class in (HalfNoise, SpendsTwice, OneMore, SamplesRows, FloatNoise, CutsAtTheHeaviest)
 }
 
 

@@ -20,19 +20,19 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteGaussian
 from headcount.accounting.zcdp import rho_for
-from headcount.bounds import Bounded, Sample, SampleUsers, Scale, certify, count_scores
+from headcount.bounds import Bounded, SampleRecords, SampleUsers, WeightToThreshold, count_scores, seal_counts
 from headcount.errors import GrantError, HeadcountError, UsageError
 from headcount.noise import (
     OperatingSystemNoise,
     SeededNoise,
-    add,
-    choose,
+    add_noise,
+    choose_candidate,
     gaussian,
 )
-from headcount.noise.gaussian import confirm, draw, pieces, sigma_for
+from headcount.noise.gaussian import confirm, draw, sampler_integers, sigma_for
 from headcount.noise.samplers.kernels import discrete
 from headcount.noise.samplers.kernels.discrete import Shape
 from tests.support.distributions import LEVEL, binomial, fits_gaussian, gaussian_epsilon
@@ -53,16 +53,16 @@ epsilons = st.decimals(min_value=Decimal("0.001"), max_value=Decimal(100), place
 deltas = st.integers(1, 40).map(lambda n: Decimal(3).scaleb(-n))
 
 
-def counts(values: list[int], limit: int = 2, bound: Any = Sample) -> Bounded:
+def counts(values: list[int], limit: int = 2, bound: Any = SampleRecords) -> Bounded:
     exact = np.array(values, dtype=np.int64)
-    return certify(bound(limit), "users", exact, exact[:, None]).items
+    return seal_counts(bound(limit), "users", exact, exact[:, None]).items
 
 
 # The law
 
 
 @pytest.mark.parametrize("sigma", SIGMAS, ids=str)
-def test_the_bulk_sampler_has_the_exact_law(sigma: Fraction) -> None:
+def test_the_bulk_sampler_has_the_exact_distribution(sigma: Fraction) -> None:
     values = draw(DiscreteGaussian(sigma), DRAWS, SeededNoise(1))
     assert fits_gaussian(values, sigma) > LEVEL
     for wrong in WRONG:
@@ -70,7 +70,7 @@ def test_the_bulk_sampler_has_the_exact_law(sigma: Fraction) -> None:
 
 
 @pytest.mark.parametrize("sigma", [Fraction(1, 2), Fraction(3, 2), Fraction(1024), Fraction(2**28)], ids=str)
-def test_opendp_has_the_exact_law(sigma: Fraction) -> None:
+def test_opendp_has_the_exact_distribution(sigma: Fraction) -> None:
     """Randomness of the operating system: a false alarm once in 10 million runs of each sigma."""
     values = gaussian.opendp_release(np.zeros(50_000, dtype=np.int64), DiscreteGaussian(sigma))
     assert fits_gaussian(values, sigma) > LEVEL
@@ -139,7 +139,7 @@ def fed(sigma: Fraction, words: NDArray[np.uint32], sizes: list[int]) -> NDArray
     """Feed the kernel with the stream in buffers of the given sizes, over and over."""
     out = np.empty(20_000, dtype=np.int64)
     left, filled, at, turn = np.empty(0, dtype=np.uint32), 0, 0, 0
-    scale, *shape = pieces(sigma)
+    scale, *shape = sampler_integers(sigma)
     while at < words.size and filled < out.size:
         size = sizes[turn % len(sizes)]
         buffer = np.concatenate([left, words[at : at + size]])
@@ -152,7 +152,7 @@ def fed(sigma: Fraction, words: NDArray[np.uint32], sizes: list[int]) -> NDArray
 def test_a_stream_of_equal_words_does_not_end_the_program() -> None:
     for word in (0, 1, 2**31, 2**32 - 1):
         for sigma in (Fraction(5, 2), Fraction(2**31 - 1)):
-            scale, *shape = pieces(sigma)
+            scale, *shape = sampler_integers(sigma)
             words = np.full(100_000, word, dtype=np.uint32)
             out = np.empty(50, dtype=np.int64)
             filled, used = discrete.draw(scale, 1, Shape(*shape), words, out, 0)
@@ -164,7 +164,7 @@ def test_a_stream_of_equal_words_does_not_end_the_program() -> None:
 def test_the_numbers_of_the_sampler_fit(n: int, power: int) -> None:
     """Every intermediate number stays below 2^63, and what is drawn below stays within 32 bits."""
     sigma = Fraction(n, 1 << power)
-    scale, slope, middle, first, second = pieces(sigma)
+    scale, slope, middle, first, second = sampler_integers(sigma)
     furthest = scale * (discrete.MOST_SCALES + 1)
     assert max(furthest * slope, middle) < 2**63
     assert first * second < 2**63
@@ -177,7 +177,7 @@ def test_the_numbers_of_the_sampler_fit(n: int, power: int) -> None:
 def test_parts_that_do_not_fit_are_refused() -> None:
     for sigma in (Fraction(2**23 + 1, 2), Fraction(1, 2**24), Fraction(2**31)):
         with pytest.raises(UsageError, match="cannot be drawn"):
-            pieces(sigma)
+            sampler_integers(sigma)
 
 
 def test_it_is_quick() -> None:
@@ -210,7 +210,7 @@ def exact_delta(sigma: float, moved: int, epsilon: float) -> float:
 @pytest.mark.parametrize("moved", [1, 2, 5])
 def test_the_exact_privacy_curve_holds(epsilon: str, delta: str, moved: int) -> None:
     """Enumerated, in one dimension; the conversion is not tight, but a third of sigma does break the promise."""
-    sigma = float(sigma_for(moved**2, Price.of(epsilon, delta).rho))
+    sigma = float(sigma_for(moved**2, Cost.of(epsilon, delta).rho))
     assert exact_delta(sigma, moved, float(epsilon)) <= float(delta)
     assert exact_delta(sigma / 3, moved, float(epsilon)) > float(delta)
 
@@ -221,17 +221,17 @@ def test_sigma_never_undercuts_is_hardly_rounded_and_fits(
 ) -> None:
     exact = math.sqrt(l2_squared / (2 * rho_for(epsilon, delta)))
     assume(exact < 2**31 - 1)
-    sigma = sigma_for(l2_squared, Price.of(epsilon, delta).rho)
+    sigma = sigma_for(l2_squared, Cost.of(epsilon, delta).rho)
     assert exact * (1 - 1e-12) <= sigma
     assert sigma < 1 or sigma <= exact * (1 + 3e-7)
     back = gaussian_epsilon(float(sigma), math.sqrt(l2_squared), float(delta))
     assert back <= float(epsilon) * (1 + 1e-9)
     if sigma >= 1 and epsilon > Decimal("0.1") and delta < Decimal("0.001"):
         assert back >= float(epsilon) * (1 - 1e-5)
-    pieces(sigma)
-    confirm(sigma, l2_squared, Price.of(epsilon, delta))
+    sampler_integers(sigma)
+    confirm(sigma, l2_squared, Cost.of(epsilon, delta))
     with pytest.raises(HeadcountError, match="does not pay"):
-        confirm(sigma * Fraction(999, 1000), l2_squared, Price.of(epsilon, delta))
+        confirm(sigma * Fraction(999, 1000), l2_squared, Cost.of(epsilon, delta))
 
 
 def test_sigma_is_better_than_the_plain_conversion() -> None:
@@ -249,7 +249,7 @@ def test_sigma_is_better_than_the_plain_conversion() -> None:
 def test_what_cannot_be_done_is_refused_and_costs_nothing(epsilon: str, delta: str, words: str) -> None:
     grant = Grant(epsilon, delta)
     with pytest.raises(UsageError, match=words):
-        add(counts([1], limit=1_000), grant, SeededNoise(1))
+        add_noise(counts([1], limit=1_000), grant, SeededNoise(1))
     assert grant.spend().epsilon == Decimal(epsilon)
 
 
@@ -260,44 +260,44 @@ def test_what_cannot_be_done_is_refused_and_costs_nothing(epsilon: str, delta: s
 @pytest.mark.parametrize("size", [0, 1, 5_000])
 def test_add_spends_the_grant_and_keeps_the_shape(source: Any, size: int) -> None:
     exact = np.zeros((size, 3), dtype=np.int64)
-    bounded = certify(Sample(4), "users", exact[:, 0].copy(), exact).edges
+    bounded = seal_counts(SampleRecords(4), "users", exact[:, 0].copy(), exact).edges
     grant = Grant("0.5", "1e-6")
-    noisy = add(bounded, grant, source)
+    noisy = add_noise(bounded, grant, source)
     assert noisy.values.shape == (size, 3)
     assert noisy.values.dtype == np.int64
-    assert noisy.law == DiscreteGaussian(sigma_for(4, grant.price.rho))
+    assert noisy.distribution == DiscreteGaussian(sigma_for(4, grant.cost.rho))
     assert grant.is_spent
     assert not exact.any()
     with pytest.raises(GrantError, match="already spent"):
-        add(bounded, grant, source)
+        add_noise(bounded, grant, source)
 
 
 @pytest.mark.parametrize("size", [1_999, 5_000])
-def test_add_has_the_exact_law_through_either_door(size: int) -> None:
+def test_add_has_the_exact_distribution_with_either_sampler(size: int) -> None:
     """Randomness of the operating system: a false alarm once in 10 million runs."""
-    noisy = add(counts([7] * size), Grant("0.9", "1e-6"), OperatingSystemNoise())
-    assert isinstance(noisy.law, DiscreteGaussian)
-    assert fits_gaussian(noisy.values - 7, noisy.law.sigma) > LEVEL
-    assert fits_gaussian(noisy.values - 7, noisy.law.sigma * 2) < LEVEL
+    noisy = add_noise(counts([7] * size), Grant("0.9", "1e-6"), OperatingSystemNoise())
+    assert isinstance(noisy.distribution, DiscreteGaussian)
+    assert fits_gaussian(noisy.values - 7, noisy.distribution.sigma) > LEVEL
+    assert fits_gaussian(noisy.values - 7, noisy.distribution.sigma * 2) < LEVEL
 
 
 def test_weights_get_noise_on_their_own_grid() -> None:
-    noisy = add(counts([0] * 20_000, limit=1, bound=Scale), Grant("1", "1e-6"), SeededNoise(1))
-    assert isinstance(noisy.law, DiscreteGaussian)
-    assert noisy.law.step == Fraction(1, 1 << 16)
-    assert fits_gaussian(noisy.values, noisy.law.sigma / noisy.law.step) > LEVEL
-    assert float(noisy.law.sigma) == pytest.approx(4.530878, rel=1e-6)
+    noisy = add_noise(counts([0] * 20_000, limit=1, bound=WeightToThreshold), Grant("1", "1e-6"), SeededNoise(1))
+    assert isinstance(noisy.distribution, DiscreteGaussian)
+    assert noisy.distribution.step == Fraction(1, 1 << 16)
+    assert fits_gaussian(noisy.values, noisy.distribution.sigma / noisy.distribution.step) > LEVEL
+    assert float(noisy.distribution.sigma) == pytest.approx(4.530878, rel=1e-6)
 
 
 def test_what_it_refuses() -> None:
     with pytest.raises(GrantError, match="needs δ"):
-        _ = Price.of("1").rho
+        _ = Cost.of("1").rho
     grant = Grant("1", "1e-6")
     drawn = counts([1], bound=lambda limit: SampleUsers(limit, 1 << 60))
     with pytest.raises(TypeError, match="drawn by lot"):
-        add(drawn, grant, SeededNoise(1))
+        add_noise(drawn, grant, SeededNoise(1))
     with pytest.raises(TypeError, match="Bounded"):
-        add(np.zeros(3), grant, SeededNoise(1))  # type: ignore[arg-type]
+        add_noise(np.zeros(3), grant, SeededNoise(1))  # type: ignore[arg-type]
     assert not grant.is_spent
 
 
@@ -305,12 +305,12 @@ def test_nothing_is_drawn_unless_opendp_confirms(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(gaussian, "sigma_for", lambda *_: Fraction(4))
     grant = Grant("1", "1e-6")
     with pytest.raises(HeadcountError, match="does not pay"):
-        add(counts([1]), grant, SeededNoise(1))
+        add_noise(counts([1]), grant, SeededNoise(1))
     assert not grant.is_spent
 
 
 def test_what_uses_no_delta_refuses_it() -> None:
     grant = Grant("1", "1e-6")
     with pytest.raises(GrantError, match="uses no δ, but this grant has δ"):
-        choose(count_scores(counts([1, 2])), grant, SeededNoise(1))
+        choose_candidate(count_scores(counts([1, 2])), grant, SeededNoise(1))
     assert grant.spend().delta == Decimal("1e-6")  # a refusal costs nothing

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import Bounded, Sample, Sensitivity, certify
+from headcount.bounds import Bounded, SampleRecords, Sensitivity, seal_counts
 from headcount.errors import GrantError, HeadcountError, UsageError
-from headcount.noise import OperatingSystemNoise, SeededNoise, add, laplace, scale_for
+from headcount.noise import OperatingSystemNoise, SeededNoise, add_noise, laplace, scale_for
 from headcount.noise.laplace import confirm
 from tests.mutants.methods import forged
 from tests.support.small_logs import scale_of
@@ -32,7 +32,7 @@ limits = st.one_of(st.integers(1, 100), st.integers(1, MOST), st.integers(MOST -
 
 def counts(values: list[int], limit: int = 2) -> Bounded:
     exact = np.array(values, dtype=np.int64)
-    return certify(Sample(limit), "records", exact, exact[:, None]).items
+    return seal_counts(SampleRecords(limit), "records", exact, exact[:, None]).items
 
 
 @given(limits, epsilons)
@@ -72,20 +72,20 @@ def test_opendp_confirms_every_scale_and_refuses_a_smaller_one(l1: int, epsilon:
 @pytest.mark.parametrize("size", [0, 1, 5_000])
 def test_add_spends_the_grant_and_keeps_the_shape(source: Any, size: int) -> None:
     exact = np.zeros((size, 3), dtype=np.int64)
-    bounded = certify(Sample(2), "records", exact[:, 0].copy(), exact).edges
+    bounded = seal_counts(SampleRecords(2), "records", exact[:, 0].copy(), exact).edges
     grant = Grant("0.5")
-    noisy = add(bounded, grant, source)
+    noisy = add_noise(bounded, grant, source)
     assert noisy.values.shape == (size, 3)
     assert noisy.values.dtype == np.int64
-    assert scale_of(noisy.law) == 4
+    assert scale_of(noisy.distribution) == 4
     assert grant.is_spent
     assert not exact.any()
     with pytest.raises(GrantError, match="already spent"):
-        add(bounded, grant, source)
+        add_noise(bounded, grant, source)
 
 
 def test_zeros_get_noise_too() -> None:
-    noisy = add(counts([0] * 1_000), Grant("0.1"), OperatingSystemNoise())
+    noisy = add_noise(counts([0] * 1_000), Grant("0.1"), OperatingSystemNoise())
     assert np.count_nonzero(noisy.values) > 900
 
 
@@ -104,22 +104,22 @@ class Failing:
 def test_a_grant_is_spent_even_if_drawing_fails() -> None:
     grant = Grant("1")
     with pytest.raises(OSError, match="no randomness"):
-        add(counts([1, 2]), grant, Failing())
+        add_noise(counts([1, 2]), grant, Failing())
     assert grant.is_spent
     with pytest.raises(GrantError):
-        add(counts([1, 2]), grant, SeededNoise(1))
+        add_noise(counts([1, 2]), grant, SeededNoise(1))
 
 
 def test_nothing_is_spent_when_the_scale_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     grant = Grant("1e-9")
     with pytest.raises(UsageError, match="more than can be drawn"):
-        add(counts([1], limit=100), grant, SeededNoise(1))
+        add_noise(counts([1], limit=100), grant, SeededNoise(1))
     assert not grant.is_spent
     grant = Grant("1")
     with monkeypatch.context() as patch:
         patch.setattr(laplace, "scale_for", lambda l1, epsilon: Fraction(l1) / epsilon / 2)
         with pytest.raises(HeadcountError, match="does not pay"):
-            add(counts([1]), grant, SeededNoise(1))
+            add_noise(counts([1]), grant, SeededNoise(1))
     assert not grant.is_spent
 
 
@@ -127,17 +127,17 @@ def test_a_spent_grant_draws_nothing() -> None:
     grant = Grant("1")
     grant.spend()
     with pytest.raises(GrantError):
-        add(counts([1]), grant, Failing())  # never asked for words
+        add_noise(counts([1]), grant, Failing())  # never asked for words
 
 
 @pytest.mark.parametrize("forgery", [np.array([1, 2]), [1, 2], forged(np.array([1, 2])), None], ids=repr)
 def test_noise_accepts_nothing_but_bounded_values(forgery: Any) -> None:
     grant = Grant("1")
     with pytest.raises((TypeError, AttributeError)):
-        add(forgery, grant, SeededNoise(1))
+        add_noise(forgery, grant, SeededNoise(1))
     assert not grant.is_spent
     with pytest.raises(TypeError, match="made by bounds alone"):
-        add(Bounded(np.array([1, 2]), Sensitivity(1, 1, 1), object()), grant, SeededNoise(1))
+        add_noise(Bounded(np.array([1, 2]), Sensitivity(1, 1, 1), object()), grant, SeededNoise(1))
 
 
 def test_a_lookalike_is_refused() -> None:
@@ -151,5 +151,5 @@ def test_a_lookalike_is_refused() -> None:
     grant, lookalike = Grant("1"), Lookalike()
     unchecked: Any = lookalike
     with pytest.raises(TypeError):
-        add(unchecked, grant, SeededNoise(1))
+        add_noise(unchecked, grant, SeededNoise(1))
     assert not grant.is_spent

@@ -7,24 +7,30 @@ from collections import defaultdict
 
 import numpy as np
 
-from headcount.bounds import DEPARTURE_FACTOR, DEPARTURE_LENGTH, Bounded, Departures, certify_departures
-from headcount.engines.local.row_reader import collected
+from headcount.bounds import (
+    COOCCURRENCE_FACTOR,
+    COOCCURRENCE_NORM,
+    Bounded,
+    CenteredCooccurrence,
+    seal_centered_cooccurrence,
+)
+from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 
 
-def sum_centered_cooccurrence(log: EventLog, bound: Departures, secret: bytes) -> Bounded:
+def sum_centered_cooccurrence(log: EventLog, bound: CenteredCooccurrence, secret: bytes) -> Bounded:
     """Write each person's departure out, as long as it may be, and multiply each two of its numbers."""
-    rows = collected(EncodedLog(log, bound.reading(log)))
-    has: dict[int, set[int]] = defaultdict(set)
+    rows = collect_rows(EncodedLog(log, bound.reading(log)))
+    items_by_user: dict[int, set[int]] = defaultdict(set)
     for user, item in zip(rows.users.tolist(), rows.cells.tolist(), strict=True):
-        has[user].add(item)
+        items_by_user[user].add(item)
     sums = np.zeros(bound.pairs, dtype=np.int64)
-    for items in has.values():
+    for items in items_by_user.values():
         own = [int(item in items) for item in bound.items.tolist()]
-        departure = next(each for each in _tried(own, bound.common.tolist()) if _is_short(each))
-        sums += np.array([one * other for one, other in itertools.combinations(departure, 2)], dtype=np.int64)
-    return certify_departures(sums, bound)
+        departure = next(candidate for candidate in _tried(own, bound.common.tolist()) if _is_short(candidate))
+        sums += np.array([value * other for value, other in itertools.combinations(departure, 2)], dtype=np.int64)
+    return seal_centered_cooccurrence(sums, bound)
 
 
 def _tried(own: list[int], common: list[int]) -> itertools.chain[list[int]]:
@@ -35,9 +41,9 @@ def _tried(own: list[int], common: list[int]) -> itertools.chain[list[int]]:
         c = (2 * b * along + squares) // (2 * squares) if squares else 0
         return [b * a - c * g for a, g in zip(own, common, strict=True)]
 
-    return itertools.chain(map(at, range(DEPARTURE_FACTOR, 0, -1)), [[0] * len(own)])
+    return itertools.chain(map(at, range(COOCCURRENCE_FACTOR, 0, -1)), [[0] * len(own)])
 
 
 def _is_short(departure: list[int]) -> bool:
     squares, fourths = sum(z**2 for z in departure), sum(z**4 for z in departure)
-    return squares <= 2 * DEPARTURE_LENGTH and squares**2 - fourths <= 2 * DEPARTURE_LENGTH**2
+    return squares <= 2 * COOCCURRENCE_NORM and squares**2 - fourths <= 2 * COOCCURRENCE_NORM**2

@@ -13,54 +13,54 @@ import numpy as np
 from headcount._internal.arrays import Draws, Integers
 from headcount.bounds import (
     FIXED_POINT,
-    SIZES,
-    Activity,
+    PROFILE_SIZES,
+    ActivityHistogram,
     Bound,
     Bounded,
     BoundedCounts,
-    BoundedLook,
-    Cells,
+    BoundedTopItemCounts,
+    CappedRecords,
+    CenteredCooccurrence,
+    ClassProfile,
     CountBound,
     CountTable,
-    Departures,
-    Likings,
-    Look,
+    DistinctItemsSign,
+    FactorGradients,
+    GroupCells,
+    KeepTopScored,
+    KeySupport,
+    KeyWeights,
     Marginals,
     Measured_co,
     Norm,
-    Offsets,
-    Pairs,
-    People,
-    PersonGroups,
-    PersonTotals,
-    PersonValues,
-    Pick,
     Raters,
-    Records,
-    Rows,
-    Sample,
-    SampledPairs,
+    RatingCovariance,
+    RatingOffsets,
+    RecordCap,
+    SampledItemPairs,
+    SampleRecords,
     SampleUsers,
-    Scale,
-    Shares,
     SparseCounts,
-    Spread,
-    Support,
     Taggers,
     TagMarginals,
     TagPairs,
     TagWeights,
-    Variety,
-    certify,
-    certify_activity,
-    certify_look,
-    certify_sampled_pairs,
-    certify_shares,
-    certify_sparse,
+    TopItemCounts,
+    UserGroups,
+    UsersPerColumn,
+    UserTotals,
+    UserValues,
+    WeightToThreshold,
     columns_of,
     draws,
+    seal_activity_histogram,
+    seal_class_profile,
+    seal_counts,
+    seal_sampled_item_pairs,
+    seal_sparse_counts,
+    seal_top_item_counts,
 )
-from headcount.engines.local.row_reader import collected
+from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.id_table import raw_ids
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
@@ -79,7 +79,7 @@ from tests.reference.values import count_groups, sum_values
 def counts(log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
     """Keep, per user, the records of smallest priority, or weigh them all, and count."""
     users, cells, keys = _eligible(log, secret)
-    taken = draws.admitted(keys, bound.admission)[users]
+    taken = draws.admit_users(keys, bound.admission)[users]
     users, cells = users[taken], cells[taken]
     shape = (len(log.catalogue.ids), log.width)
     users, cells = _among(log, bound, users, cells)
@@ -89,38 +89,38 @@ def counts(log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
     items = _weighed(*_columns(log, "items", users, cells), sizes[0], bound, shape[0])
     edges = _weighed(*_columns(log, "edges", users, cells), sizes[1], bound, log.cells)
     groups = (2,) if bound.apart else ()
-    return certify(bound, log.counting, items.reshape(*groups, -1), edges.reshape(*groups, *shape))
+    return seal_counts(bound, log.counting, items.reshape(*groups, -1), edges.reshape(*groups, *shape))
 
 
-def sampled_pairs(log: EventLog, bound: SampledPairs, secret: bytes) -> Bounded:
+def sampled_pairs(log: EventLog, bound: SampledItemPairs, secret: bytes) -> Bounded:
     """Keep records as counts do, and count each two items that a user's are about."""
     users, cells, keys = _eligible(log, secret)
     users, cells = _kept(users, cells, keys, bound.kept, log.width)
     numbers = dict.fromkeys(itertools.combinations(bound.items.tolist(), 2), 0)
     for user in np.unique(users):
         mine = sorted({*(cells[users == user] // log.width).tolist()} & {*bound.items.tolist()})
-        for each in itertools.combinations(mine, 2):
-            numbers[each] += 1
-    return certify_sampled_pairs(np.array([*numbers.values()], dtype=np.int64), bound)
+        for pair in itertools.combinations(mine, 2):
+            numbers[pair] += 1
+    return seal_sampled_item_pairs(np.array([*numbers.values()], dtype=np.int64), bound)
 
 
-def activity(log: EventLog, bound: Activity, secret: bytes) -> Bounded:
+def activity(log: EventLog, bound: ActivityHistogram, secret: bytes) -> Bounded:
     """Count the users by the number of their records."""
     users, cells, _ = _eligible(log, secret)
     users, cells = _among(log, bound, users, cells)
     records = _sizes(log, bound.table, users, cells, bound.norm)
     there = np.minimum(records[records > 0], bound.most)
     places = np.searchsorted(bound.ends, there) if bound.ends else there - 1
-    return certify_activity(np.bincount(places, minlength=bound.places).astype(np.int64))
+    return seal_activity_histogram(np.bincount(places, minlength=bound.places).astype(np.int64))
 
 
-def shares(log: EventLog, bound: Shares, secret: bytes) -> Bounded:
+def shares(log: EventLog, bound: ClassProfile, secret: bytes) -> Bounded:
     """Spread each user over the classes of their records, at the two powers of two around their size."""
     users, cells, _ = _eligible(log, secret)
     sizes = _sizes(log, bound.table, users, cells, bound.norm)
     users, columns = _columns(log, bound.table, users, cells)
-    classes, last = bound.of_columns(log)[columns], SIZES.size - 1
-    sums = np.zeros((SIZES.size, bound.number), dtype=np.int64)
+    classes, last = bound.of_columns(log)[columns], PROFILE_SIZES.size - 1
+    sums = np.zeros((PROFILE_SIZES.size, bound.number), dtype=np.int64)
     for user in np.flatnonzero(sizes > bound.above):
         size = int(sizes[user])
         stand = min(size, bound.most)
@@ -131,10 +131,10 @@ def shares(log: EventLog, bound: Shares, secret: bytes) -> Bounded:
             sums[power, kind] += share - further
             if further:
                 sums[power + 1, kind] += further
-    return certify_shares(sums, bound)
+    return seal_class_profile(sums, bound)
 
 
-def look(log: EventLog, bound: Look, secret: bytes) -> BoundedLook:
+def look(log: EventLog, bound: TopItemCounts, secret: bytes) -> BoundedTopItemCounts:
     """Spread people over classes, and look at each of them once more, as far as they have some items."""
     users, cells, _ = _eligible(log, secret)
     sizes = _sizes(log, "items", users, cells, bound.shares.norm)
@@ -145,61 +145,61 @@ def look(log: EventLog, bound: Look, secret: bytes) -> BoundedLook:
     weighed = np.zeros((len(bound.limits), len(log.catalogue.ids)), dtype=np.int64)
     for user in np.flatnonzero(few):
         size, mine, most = int(few[user]), columns[users == user], bound.shares.most
-        each = FIXED_POINT if sizes[user] <= most else FIXED_POINT * most // int(sizes[user])
-        people[np.searchsorted(bound.ends, max(-(-size * each // FIXED_POINT), 1))] += 1
+        user_weight = FIXED_POINT if sizes[user] <= most else FIXED_POINT * most // int(sizes[user])
+        people[np.searchsorted(bound.ends, max(-(-size * user_weight // FIXED_POINT), 1))] += 1
         for place, limit in enumerate(bound.limits):
             weight = FIXED_POINT if size <= limit else weight_above(size, bound.under(limit))
-            np.add.at(weighed[place], mine, min(weight, each))
+            np.add.at(weighed[place], mine, min(weight, user_weight))
     counted = list(weighed[:, bound.among.places])
-    return certify_look(shares(log, bound.shares, secret), people, counted, bound, log.counting)
+    return seal_top_item_counts(shares(log, bound.shares, secret), people, counted, bound, log.counting)
 
 
-def records(log: EventLog, bound: Records, secret: bytes) -> Rows:
+def records(log: EventLog, bound: RecordCap, secret: bytes) -> CappedRecords:
     """Sort the records by the number of records that their users have."""
     users, cells, keys = _eligible(log, secret)
     width = bound.width(log)
     if log.counting == "records":
-        users, cells = _kept(users, cells, keys, Sample(bound.most), log.width)
+        users, cells = _kept(users, cells, keys, SampleRecords(bound.most), log.width)
     users, columns = _columns(log, bound.table, users, cells)
     many = np.bincount(users)[users]
     order = np.argsort(many, kind="stable")
     sums, starts = np.unique(many[order], return_index=True)
     ends = np.append(starts, users.size)
-    return Rows(sums, ends, columns[order].astype(np.int32), width=width, most=bound.most)
+    return CappedRecords(sums, ends, columns[order].astype(np.int32), width=width, most=bound.most)
 
 
-def people(log: EventLog, bound: People, secret: bytes) -> SparseCounts:
+def people(log: EventLog, bound: UsersPerColumn, secret: bytes) -> SparseCounts:
     """Count the people behind each column that somebody is in."""
     log = replace(log, counting="users")
     users, cells, _ = _eligible(log, secret)
     columns, many = np.unique(_columns(log, bound.table, users, cells)[1], return_counts=True)
-    return certify_sparse(columns.astype(np.int32), many.astype(np.int32), columns_of(log, bound.table))
+    return seal_sparse_counts(columns.astype(np.int32), many.astype(np.int32), columns_of(log, bound.table))
 
 
 MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
-    Sample: counts,
+    SampleRecords: counts,
     SampleUsers: counts,
-    Pick: counts,
-    Scale: counts,
-    Activity: activity,
-    Shares: shares,
-    Look: look,
-    Records: records,
-    People: people,
-    Support: count_key_support,
-    Spread: sum_key_weights,
-    Variety: sum_distinct_items_signs,
-    PersonGroups: count_groups,
-    PersonTotals: sum_totals,
-    PersonValues: sum_values,
-    Cells: count_grid_cells,
+    KeepTopScored: counts,
+    WeightToThreshold: counts,
+    ActivityHistogram: activity,
+    ClassProfile: shares,
+    TopItemCounts: look,
+    RecordCap: records,
+    UsersPerColumn: people,
+    KeySupport: count_key_support,
+    KeyWeights: sum_key_weights,
+    DistinctItemsSign: sum_distinct_items_signs,
+    UserGroups: count_groups,
+    UserTotals: sum_totals,
+    UserValues: sum_values,
+    GroupCells: count_grid_cells,
     Marginals: count_marginals,
     Raters: count_raters,
-    Offsets: sum_rating_offsets,
-    Pairs: sum_rating_covariance,
-    SampledPairs: sampled_pairs,
-    Departures: sum_centered_cooccurrence,
-    Likings: sum_factor_gradients,
+    RatingOffsets: sum_rating_offsets,
+    RatingCovariance: sum_rating_covariance,
+    SampledItemPairs: sampled_pairs,
+    CenteredCooccurrence: sum_centered_cooccurrence,
+    FactorGradients: sum_factor_gradients,
     Taggers: sum_tag_weights,
     TagWeights: sum_tag_weights,
     TagMarginals: sum_tag_weights,
@@ -212,7 +212,7 @@ class ReferenceEngine:
     """Holds the whole log in memory and sorts it.
 
     >>> log = EventLog.of([("ann", "tea"), ("ann", "tea"), ("bob", "rye")], items=["rye", "tea"])
-    >>> ReferenceEngine().measure(log, Sample(1), bytes(16)).items.sensitive_values.tolist()
+    >>> ReferenceEngine().measure(log, SampleRecords(1), bytes(16)).items.sensitive_values.tolist()
     [1, 1]
     """
 
@@ -229,12 +229,12 @@ class ReferenceEngine:
 def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, Draws]:
     """Return the user and cell of every record that counts, and every user's key."""
     encoded = EncodedLog(log)
-    users, cells = collected(encoded).repeated()
+    users, cells = collect_rows(encoded).repeated()
     keys = user_keys(encoded, secret)
     if log.context_of == "user":
         tallies = np.zeros((encoded.users.size, log.width), dtype=np.int64)
         np.add.at(tallies, (users, cells % log.width), 1)
-        chosen = draws.chosen_contexts(tallies, keys)
+        chosen = draws.choose_contexts(tallies, keys)
         inside = cells % log.width == chosen[users]
         users, cells = users[inside], cells[inside]
     if log.counting == "users":
@@ -243,7 +243,7 @@ def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, Draws]:
 
 
 def _among(
-    log: EventLog, bound: CountBound | Activity, users: Integers, cells: Integers
+    log: EventLog, bound: CountBound | ActivityHistogram, users: Integers, cells: Integers
 ) -> tuple[Integers, Integers]:
     """Leave out records about items that the bound does not look at."""
     if bound.among is None:
@@ -289,8 +289,8 @@ def _weighed(users: Integers, columns: Integers, sizes: Integers, bound: CountBo
 def weight_above(size: int, bound: CountBound) -> int:
     """Return what each record of a user above the limit weighs, in units.
 
-    >>> from headcount.bounds import Scale
-    >>> weight_above(8, Scale(2)) / 2**16, weight_above(8, Scale(2, norm="l2")) / 2**16
+    >>> from headcount.bounds import WeightToThreshold
+    >>> weight_above(8, WeightToThreshold(2)) / 2**16, weight_above(8, WeightToThreshold(2, norm="l2")) / 2**16
     (0.25, 0.5)
     """
     if bound.norm == "l2":

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from headcount.bounds import (
-    Activity,
+    ActivityHistogram,
     Bound,
     Bounded,
     BoundedCounts,
-    BoundedLook,
+    BoundedTopItemCounts,
+    CappedRecords,
+    ClassProfile,
     CountBound,
     CountTable,
-    Look,
     Measured_co,
-    People,
-    Records,
-    Rows,
-    Shares,
+    RecordCap,
     SparseCounts,
+    TopItemCounts,
+    UsersPerColumn,
 )
 from headcount.events.log import EventLog
 from tests.reference.engine import ReferenceEngine
@@ -29,22 +29,22 @@ class InParts(ReferenceEngine):
 
     def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
         """Hand the bound to the part that measures it."""
-        found: Any
+        result: Any
         if isinstance(bound, CountBound):
-            found = self.count(log, bound, secret)
-        elif isinstance(bound, Activity) and bound.norm == "l1" and not bound.ends:
-            found = self.activity(log, bound.table, bound.most, secret)
-        elif isinstance(bound, Records):
-            found = self.rows(log, bound.table, bound.most, secret)
-        elif isinstance(bound, People):
-            found = self.sparse(log, bound.table, secret)
-        elif isinstance(bound, Shares):
-            found = self.shares(log, bound, secret)
-        elif isinstance(bound, Look):
-            found = self.look(log, bound, secret)
+            result = self.count(log, bound, secret)
+        elif isinstance(bound, ActivityHistogram) and bound.norm == "l1" and not bound.ends:
+            result = self.activity(log, bound.table, bound.most, secret)
+        elif isinstance(bound, RecordCap):
+            result = self.rows(log, bound.table, bound.most, secret)
+        elif isinstance(bound, UsersPerColumn):
+            result = self.sparse(log, bound.table, secret)
+        elif isinstance(bound, ClassProfile):
+            result = self.shares(log, bound, secret)
+        elif isinstance(bound, TopItemCounts):
+            result = self.look(log, bound, secret)
         else:
-            found = super().measure(log, bound, secret)
-        measured: Measured_co = found
+            result = super().measure(log, bound, secret)
+        measured: Measured_co = result
         return measured
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
@@ -53,20 +53,20 @@ class InParts(ReferenceEngine):
 
     def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
         """Count the users by the number of their records."""
-        return super().measure(log, Activity(table, most), secret)
+        return super().measure(log, ActivityHistogram(table, most), secret)
 
-    def rows(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Rows:
+    def rows(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> CappedRecords:
         """Collect the records."""
-        return super().measure(log, Records(table, most), secret)
+        return super().measure(log, RecordCap(table, most), secret)
 
     def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
         """Count the people behind each column."""
-        return super().measure(log, People(table), secret)
+        return super().measure(log, UsersPerColumn(table), secret)
 
-    def shares(self, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
+    def shares(self, log: EventLog, bound: ClassProfile, secret: bytes) -> Bounded:
         """Spread people over classes of columns."""
         return super().measure(log, bound, secret)
 
-    def look(self, log: EventLog, bound: Look, secret: bytes) -> BoundedLook:
+    def look(self, log: EventLog, bound: TopItemCounts, secret: bytes) -> BoundedTopItemCounts:
         """Spread people over classes of items, and look closer at some of them."""
         return super().measure(log, bound, secret)

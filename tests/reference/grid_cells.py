@@ -8,28 +8,28 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from headcount._internal.arrays import Draws
-from headcount.bounds import Bounded, Cells, certify_cells, draws
+from headcount.bounds import Bounded, GroupCells, draws, seal_group_cells
 from headcount.events.log import EventLog
 from tests.reference.rows import Name, in_cells
 
 
-def count_grid_cells(log: EventLog, bound: Cells, secret: bytes) -> Bounded:
+def count_grid_cells(log: EventLog, bound: GroupCells, secret: bytes) -> Bounded:
     """Count at most so many records of each person, and at most so many people of each group, per cell.
 
     >>> import pyarrow as pa
     >>> from headcount.events.grid import Grid
     >>> from headcount.events.user_table import read_people
     >>> log = read_people(pa.table({"who": ["ann", "ann", "bob"], "age": [30, 30, 70]}), user="who")
-    >>> count_grid_cells(log, Cells(Grid.of({"age": {"edges": [0, 65, 120]}})), bytes(16)).sensitive_values
+    >>> count_grid_cells(log, GroupCells(Grid.of({"age": {"edges": [0, 65, 120]}})), bytes(16)).sensitive_values
     array([1, 1])
     """
     counts = np.zeros(bound.grid.cells, dtype=np.int64)
     for cell in kept_cells(log, bound, secret):
         counts[cell] += 1
-    return certify_cells(bound, counts)
+    return seal_group_cells(bound, counts)
 
 
-def kept_cells(log: EventLog, bound: Cells, secret: bytes) -> Iterator[int]:
+def kept_cells(log: EventLog, bound: GroupCells, secret: bytes) -> Iterator[int]:
     """Yield the cell of each record that is kept."""
     histories: dict[Name, Counter[int]] = defaultdict(Counter)
     named: dict[Name, Counter[Name]] = defaultdict(Counter)

@@ -35,10 +35,10 @@ class Plain:
         table = self._start(total, (0.6 if rounds else 0.9) * epsilon)
         released: list[tuple[int, float]] = []
         for _ in range(rounds):
-            each = 0.3 * epsilon / (2 * rounds)
+            round_budget = 0.3 * epsilon / (2 * rounds)
             apart = np.abs(self.truth - np.rint(self.rows @ table))
-            worst = int(np.argmax(apart * each / (2 * self.reach) + self.draw.gumbel(size=apart.size)))
-            released.append((worst, self.truth[worst] + self.lap(self.reach / each)[0]))
+            worst = int(np.argmax(apart * round_budget / (2 * self.reach) + self.draw.gumbel(size=apart.size)))
+            released.append((worst, self.truth[worst] + self.lap(self.reach / round_budget)[0]))
             table = self._mended(table, released, total)
         return np.asarray(self.rows @ table)
 

@@ -9,20 +9,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from headcount.bounds import (
-    FURTHEST_RATING,
-    SHY,
-    STAR,
-    USUAL,
+    MAX_RESIDUAL,
+    PRIOR_RATING,
+    PRIOR_RATINGS,
+    UNITS_PER_STAR,
     Bounded,
-    Offsets,
-    Pairs,
     Raters,
-    certify_offsets,
-    certify_pairs,
-    certify_raters,
+    RatingCovariance,
+    RatingOffsets,
+    seal_raters,
+    seal_rating_covariance,
+    seal_rating_offsets,
 )
 from headcount.engines.local.measures.ratings import WHOLE_RANGE
-from headcount.engines.local.row_reader import collected
+from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 
@@ -31,41 +31,41 @@ LESS = 1 - 2.0**-31
 
 def count_raters(log: EventLog, bound: Raters, secret: bytes) -> Bounded:
     """Count the people who rated, or have, anything."""
-    return certify_raters(len(list(people(log))))
+    return seal_raters(len(list(people(log))))
 
 
-def sum_rating_offsets(log: EventLog, bound: Offsets, secret: bytes) -> Bounded:
+def sum_rating_offsets(log: EventLog, bound: RatingOffsets, secret: bytes) -> Bounded:
     """Add up how far ratings lie from their users' means, and how many there are."""
     sums = np.zeros((2, len(log.catalogue.ids)), dtype=np.int64)
-    limit = bound.limit * STAR
+    limit = bound.limit * UNITS_PER_STAR
     for ratings in people(log):
-        mean = (sum(ratings.values()) + SHY * USUAL) // (len(ratings) + SHY)
+        mean = (sum(ratings.values()) + PRIOR_RATINGS * PRIOR_RATING) // (len(ratings) + PRIOR_RATINGS)
         away = {item: cut_rating(rating - mean) for item, rating in ratings.items()}
         if bound.norm == "l2":
-            squared = sum(100 * each**2 + 81 * 512**2 for each in away.values())
+            squared = sum(100 * offset**2 + 81 * 512**2 for offset in away.values())
             factor = 1.0 if squared <= 81 * limit**2 else 9.0 * limit / math.sqrt(float(squared)) * LESS
         else:
-            length = sum(10 * abs(each) + 9 * 512 for each in away.values())
+            length = sum(10 * abs(offset) + 9 * 512 for offset in away.values())
             factor = 1.0 if length <= 9 * limit else 9.0 * limit / length * LESS
-        for item, each in away.items():
-            sums[0, item] += math.trunc(factor * each * 10.0 / 9.0)
+        for item, offset in away.items():
+            sums[0, item] += math.trunc(factor * offset * 10.0 / 9.0)
             sums[1, item] += math.trunc(factor * 512)
-    return certify_offsets(sums, bound)
+    return seal_rating_offsets(sums, bound)
 
 
-def sum_rating_covariance(log: EventLog, bound: Pairs, secret: bytes) -> Bounded:
+def sum_rating_covariance(log: EventLog, bound: RatingCovariance, secret: bytes) -> Bounded:
     """Add up products of what users gave two items, or how many have both."""
     size, place = bound.items.size, {int(item): at for at, item in enumerate(bound.items)}
     table = np.zeros((size, size), dtype=np.int64)
     allowed = bound.limit * 2.0**20 * LESS
     for ratings in people(log):
-        away = dict.fromkeys(ratings, STAR)
+        away = dict.fromkeys(ratings, UNITS_PER_STAR)
         if bound.offsets is not None:
             above = {item: rating - int(bound.offsets[item]) for item, rating in ratings.items()}
-            mean = (sum(above.values()) + SHY * USUAL) // (len(above) + SHY)
-            away = {item: cut_rating(each - mean) for item, each in above.items()}
-        mine = sorted((place[item], each) for item, each in away.items() if item in place)
-        weights = [float(each**2 if bound.norm == "l2" else abs(each)) for _, each in mine]
+            mean = (sum(above.values()) + PRIOR_RATINGS * PRIOR_RATING) // (len(above) + PRIOR_RATINGS)
+            away = {item: cut_rating(rating - mean) for item, rating in above.items()}
+        mine = sorted((place[item], pair) for item, pair in away.items() if item in place)
+        weights = [float(rating**2 if bound.norm == "l2" else abs(rating)) for _, rating in mine]
         length = before = 0.0
         for weight in weights:
             length += weight * before
@@ -73,17 +73,17 @@ def sum_rating_covariance(log: EventLog, bound: Pairs, secret: bytes) -> Bounded
         reached = math.sqrt(length) if bound.norm == "l2" else length
         long = length > (allowed**2 if bound.norm == "l2" else allowed)
         factor = math.sqrt(allowed / reached) if long else 1.0
-        cut = [(at, math.trunc(factor * each / 4.0)) for at, each in mine]
-        for number, (at, one) in enumerate(cut):
+        cut = [(at, math.trunc(factor * rating / 4.0)) for at, rating in mine]
+        for number, (at, first_rating) in enumerate(cut):
             for other, two in cut[number + 1 :]:
-                table[at, other] += one * two
-    return certify_pairs(table[np.triu_indices(size, 1)], bound)
+                table[at, other] += first_rating * two
+    return seal_rating_covariance(table[np.triu_indices(size, 1)], bound)
 
 
 def people(log: EventLog) -> Iterator[dict[int, int]]:
     """Return what each user gave each item: the mean, where that was several ratings."""
     given: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    rows = collected(EncodedLog(log, Raters().reading(log)))
+    rows = collect_rows(EncodedLog(log, Raters().reading(log)))
     for row, (user, item) in enumerate(zip(rows.users.tolist(), rows.cells.tolist(), strict=True)):
         value = 0
         if rows.values is not None and log.value_range is not None:
@@ -92,9 +92,9 @@ def people(log: EventLog) -> Iterator[dict[int, int]]:
             value = round(min(max(stretched, 0), WHOLE_RANGE))
         given[user][item].append(value)
     for ratings in given.values():
-        yield {item: (2 * sum(each) + len(each)) // (2 * len(each)) for item, each in ratings.items()}
+        yield {item: (2 * sum(values) + len(values)) // (2 * len(values)) for item, values in ratings.items()}
 
 
 def cut_rating(number: int) -> int:
     """Cut how far a rating lies from what is expected."""
-    return min(max(number, -FURTHEST_RATING), FURTHEST_RATING)
+    return min(max(number, -MAX_RESIDUAL), MAX_RESIDUAL)

@@ -12,14 +12,14 @@ import numpy as np
 from headcount._internal.arrays import Integers
 from headcount.bounds import (
     FIXED_POINT,
-    TOGETHER,
+    TAG_PAIR_WEIGHT,
     Bounded,
     Norm,
     TagBound,
     TagMarginals,
     TagPairs,
     TagWeights,
-    certify_tags,
+    seal_tag_weights,
 )
 from headcount.events.log import EventLog
 from headcount.events.tag_log import TagLog
@@ -47,7 +47,7 @@ def sum_tag_weights(log: EventLog, bound: TagBound, secret: bytes) -> Bounded:
     if isinstance(bound, TagMarginals):
         resources = [{resource for resource, _ in own} for own in people]
         sums = np.concatenate([sums, _summed(resources, len(tagged.catalogue.ids), bound.norm)])
-    return certify_tags(bound, tagged, sums)
+    return seal_tag_weights(bound, tagged, sums)
 
 
 def _pairs(people: list[set[tuple[int, int]]], bound: TagPairs) -> Integers:
@@ -61,8 +61,8 @@ def _pairs(people: list[set[tuple[int, int]]], bound: TagPairs) -> Integers:
     values = _summed(cells, len(row) * len(column), bound.norm)
     if bound.norm == "l1":
         return values
-    known = [{column[tag] for _, tag in own if tag in column} for own in people]
-    return np.concatenate([values, _together(known, len(column))])
+    listed_tags = [{column[tag] for _, tag in own if tag in column} for own in people]
+    return np.concatenate([values, _together(listed_tags, len(column))])
 
 
 def _people(log: TagLog, bound: TagBound) -> list[set[tuple[int, int]]]:
@@ -88,7 +88,7 @@ def _most(many: int, length: int, power: int) -> int:
     >>> [_most(many, 2**16, 2) for many in (1, 2, 4)], [_most(many, 2**16, 1) for many in (1, 2, 3)]
     ([65536, 46340, 32768], [65536, 32768, 21845])
     """
-    return bisect_right(range(length + 1), length**power, key=lambda each: many * each**power) - 1
+    return bisect_right(range(length + 1), length**power, key=lambda candidate: many * candidate**power) - 1
 
 
 def _together(everyone: Iterable[set[int]], size: int) -> Integers:
@@ -100,16 +100,21 @@ def _together(everyone: Iterable[set[int]], size: int) -> Integers:
     for places in everyone:
         many = len(places)
         for place in places:
-            sums[place, place] += TOGETHER // many
-        for one, other in combinations(sorted(places), 2):
-            sums[one, other] += _root_two(many)
-    return np.array([each for row in range(size) for each in sums[row, row:]], dtype=np.int64)
+            sums[place, place] += TAG_PAIR_WEIGHT // many
+        for first, other in combinations(sorted(places), 2):
+            sums[first, other] += _root_two(many)
+    return np.array([value for row in range(size) for value in sums[row, row:]], dtype=np.int64)
 
 
 def _root_two(many: int) -> int:
-    """Return √2 · ``TOGETHER`` divided by so many, rounded down.
+    """Return √2 · ``TAG_PAIR_WEIGHT`` divided by so many, rounded down.
 
     >>> [_root_two(many) for many in (2, 3)]
     [23170, 15446]
     """
-    return bisect_right(range(2 * TOGETHER), 2 * TOGETHER**2, key=lambda each: (each * many) ** 2) - 1
+    return (
+        bisect_right(
+            range(2 * TAG_PAIR_WEIGHT), 2 * TAG_PAIR_WEIGHT**2, key=lambda candidate: (candidate * many) ** 2
+        )
+        - 1
+    )

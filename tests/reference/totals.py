@@ -6,18 +6,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from headcount.bounds import BoundedTotals, FixedRange, PersonTotals, certify_totals
+from headcount.bounds import BoundedTotals, FixedRange, UserTotals, seal_user_totals
 from headcount.events.log import EventLog
 from tests.reference.rows import Name, with_values
 
 
-def sum_totals(log: EventLog, bound: PersonTotals, secret: bytes) -> BoundedTotals:
+def sum_totals(log: EventLog, bound: UserTotals, secret: bytes) -> BoundedTotals:
     """Add up how many records each person adds, ``limit`` at most, and how much to the sum of distances.
 
     Of a person with more records, that is as large a part of their own sum as is counted of their records.
 
     >>> log = EventLog.of([("ann", "tea"), ("ann", "rye"), ("bob", "tea")], items=["rye", "tea"])
-    >>> sum_totals(log, PersonTotals(1), bytes(16)).records.sensitive_values
+    >>> sum_totals(log, UserTotals(1), bytes(16)).records.sensitive_values
     array([2])
     """
     within, limit = bound.within, bound.limit
@@ -29,9 +29,9 @@ def sum_totals(log: EventLog, bound: PersonTotals, secret: bytes) -> BoundedTota
             distances[who] = distances.get(who, 0) + many * _distance(value, within)
     kept = np.array([min(many, limit) for many in records.values()], dtype=np.int64)
     if within is None:
-        return certify_totals(kept, None, bound)
+        return seal_user_totals(kept, None, bound)
     sums = [_part(_wrapped(distances.get(who, 0)), many, limit, within) for who, many in records.items()]
-    return certify_totals(kept, np.array(sums, dtype=np.int64), bound)
+    return seal_user_totals(kept, np.array(sums, dtype=np.int64), bound)
 
 
 def _distance(value: float, within: FixedRange) -> int:
@@ -50,7 +50,7 @@ def _part(total: int, many: int, limit: int, within: FixedRange) -> int:
     (-8, 6)
     """
     counted = min(many, limit)
-    most = counted * within.reach
+    most = counted * within.half_width
     return min(max(total if many <= limit else total * limit // many, -most), most)
 
 

@@ -6,19 +6,19 @@ from bisect import bisect_right
 
 import numpy as np
 
-from headcount.bounds import Bounded, PersonGroups, PersonValues, certify_groups, certify_values
-from headcount.engines.local.row_reader import collected
+from headcount.bounds import Bounded, UserGroups, UserValues, seal_user_groups, seal_user_values
+from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.id_table import raw_ids
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 from tests.reference.rows import Name
 
 
-def sum_values(log: EventLog, bound: PersonValues, secret: bytes) -> Bounded:
+def sum_values(log: EventLog, bound: UserValues, secret: bytes) -> Bounded:
     """Weigh the records of each person, and let each weight stand for itself.
 
     >>> log = EventLog.of([("ann", "tea"), ("ann", "rye"), ("bob", "tea")], items=["rye", "tea"])
-    >>> sum_values(log, PersonValues(1, by="items"), bytes(16)).sensitive_values.tolist()
+    >>> sum_values(log, UserValues(1, by="items"), bytes(16)).sensitive_values.tolist()
     [[256], [768]]
     """
     groups, size = bound.groups(log), bound.grid.size
@@ -30,24 +30,24 @@ def sum_values(log: EventLog, bound: PersonValues, secret: bytes) -> Bounded:
             weighed = bound.unit * so_far if whole <= bound.limit else (2 * bound.most * so_far // whole + 1) // 2
             sums[place // size, place % size] += weighed - given
             given = weighed
-    return certify_values(sums, bound)
+    return seal_user_values(sums, bound)
 
 
-def count_groups(log: EventLog, bound: PersonGroups, secret: bytes) -> Bounded:
+def count_groups(log: EventLog, bound: UserGroups, secret: bytes) -> Bounded:
     """Count each person in the groups where they have the most records.
 
     >>> log = EventLog.of([("ann", "tea"), ("ann", "rye"), ("ann", "tea")], items=["rye", "tea"])
-    >>> count_groups(log, PersonGroups(1, "items"), bytes(16)).sensitive_values.tolist()
+    >>> count_groups(log, UserGroups(1, "items"), bytes(16)).sensitive_values.tolist()
     [0, 1]
     """
     people = np.zeros(bound.weighed.groups(log), dtype=np.int64)
     for mine in _people(log, bound.weighed):
         for group in sorted(mine, key=lambda group: (-mine[group], group))[: bound.limit]:
             people[group] += 1
-    return certify_groups(people, bound)
+    return seal_user_groups(people, bound)
 
 
-def _people(log: EventLog, bound: PersonValues) -> list[dict[int, int]]:
+def _people(log: EventLog, bound: UserValues) -> list[dict[int, int]]:
     """Return how many records each person has in each place."""
     people: dict[Name, dict[int, int]] = {}
     for who, place, many in _rows(log, bound):
@@ -56,11 +56,11 @@ def _people(log: EventLog, bound: PersonValues) -> list[dict[int, int]]:
     return [{place: many for place, many in mine.items() if many} for mine in people.values()]
 
 
-def _rows(log: EventLog, bound: PersonValues) -> list[tuple[Name, int, int]]:
+def _rows(log: EventLog, bound: UserValues) -> list[tuple[Name, int, int]]:
     """Return whose row it is, in which place, and for how many records it stands."""
     coded = EncodedLog(log, bound.reading(log))
-    rows, names = collected(coded), raw_ids(coded.users)
-    found, size, borders = [], bound.grid.size, list(bound.grid.borders)
+    rows, names = collect_rows(coded), raw_ids(coded.users)
+    user_rows, size, borders = [], bound.grid.size, list(bound.grid.borders)
     for at, who in enumerate(rows.users.tolist()):
         group = 0
         if bound.by == "contexts" and rows.contexts is not None:
@@ -68,5 +68,5 @@ def _rows(log: EventLog, bound: PersonValues) -> list[tuple[Name, int, int]]:
         elif bound.by == "items":
             group = int(rows.cells[at])
         cell = 0 if rows.values is None else bisect_right(borders, float(rows.values[at]))
-        found.append((names[who], group * size + cell, 1 if rows.times is None else int(rows.times[at])))
-    return found
+        user_rows.append((names[who], group * size + cell, 1 if rows.times is None else int(rows.times[at])))
+    return user_rows

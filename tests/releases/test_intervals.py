@@ -23,7 +23,9 @@ LEVELS = (0.5, 0.9, 0.95, 0.99)
 
 def brute_force(terms: list[Term], width: float) -> float:
     """P(|weighted sum| <= width), by going through all combinations of draws that matter."""
-    draws = [(term.weight, *_probabilities(scale_of(term.law))) for term in terms for _ in range(term.copies)]
+    draws = [
+        (term.weight, *_probabilities(scale_of(term.distribution))) for term in terms for _ in range(term.copies)
+    ]
     total = {0.0: 1.0}
     for weight, places, weights in draws:
         sums: dict[float, float] = {}
@@ -96,7 +98,9 @@ def test_wider_levels_are_wider_and_scales_scale(copies: int, scale: Fraction) -
 def test_reconciled_counts_are_covered(items: int, edges: int, contexts: int) -> None:
     """40,000 simulated items; coverage short by 0.0065 is a false alarm once in a billion, and seeds are fixed."""
     laws = DiscreteLaplace(Fraction(items)), DiscreteLaplace(Fraction(edges))
-    weights = Weights.of(items_variance=laws[0].variance, edges_variance=laws[1].variance, contexts=contexts)
+    weights = Weights.by_precision(
+        items_variance=laws[0].variance, edges_variance=laws[1].variance, contexts=contexts
+    )
     item_width, edge_width = consistent_half_widths(*laws, weights, 0.95)
     generator = np.random.default_rng(contexts)
 
@@ -107,17 +111,17 @@ def test_reconciled_counts_are_covered(items: int, edges: int, contexts: int) ->
     y0, y = noise(items, 40_000), noise(edges, 40_000, contexts)
     best = weights.item * y0 + weights.edges * y.sum(axis=1)
     first = y[:, 0] + (best - y.sum(axis=1)) / contexts
-    for off, width in ((best, item_width), (first, edge_width)):
-        covered = float((np.abs(off) <= width).mean())
+    for errors, width in ((best, item_width), (first, edge_width)):
+        covered = float((np.abs(errors) <= width).mean())
         assert covered > 0.95 - 0.0065
-        assert covered < 0.95 + 0.012 or width <= np.quantile(np.abs(off), 0.95) + 1
-        assert (np.abs(off) <= 0.8 * width).mean() < 0.95 - 0.0065, "a narrower interval would be seen"
+        assert covered < 0.95 + 0.012 or width <= np.quantile(np.abs(errors), 0.95) + 1
+        assert (np.abs(errors) <= 0.8 * width).mean() < 0.95 - 0.0065, "a narrower interval would be seen"
 
 
 def test_reconciling_never_widens() -> None:
     law = DiscreteLaplace(Fraction(20))
     for contexts in (1, 2, 7, 24):
-        weights = Weights.of(items_variance=law.variance, edges_variance=law.variance, contexts=contexts)
+        weights = Weights.by_precision(items_variance=law.variance, edges_variance=law.variance, contexts=contexts)
         item, edge = consistent_half_widths(law, law, weights, 0.95)
         assert item <= law.half_width(0.95) * 1.02
         assert edge <= law.half_width(0.95) * 1.02
@@ -127,7 +131,7 @@ def test_thousands_of_contexts_get_a_quick_bound_that_continues_the_exact_widths
     law = DiscreteLaplace(Fraction(200, 7))
     widths = {}
     for contexts in (3_000, 5_000, 200_000):
-        weights = Weights.of(items_variance=law.variance, edges_variance=law.variance, contexts=contexts)
+        weights = Weights.by_precision(items_variance=law.variance, edges_variance=law.variance, contexts=contexts)
         widths[contexts] = consistent_half_widths(law, law, weights, 0.95)
     for item, edge in (widths[5_000], widths[200_000]):
         assert widths[3_000][0] * 0.99 < item < widths[3_000][0] * 1.25
@@ -141,17 +145,19 @@ def test_thousands_of_contexts_get_a_quick_bound_that_continues_the_exact_widths
 def test_reconciled_gaussian_counts_are_covered(items: str, edges: str, contexts: int) -> None:
     """As above: with many steps per sigma by the normal law, with few by convolution."""
     laws = DiscreteGaussian(Fraction(items)), DiscreteGaussian(Fraction(edges))
-    weights = Weights.of(items_variance=laws[0].variance, edges_variance=laws[1].variance, contexts=contexts)
+    weights = Weights.by_precision(
+        items_variance=laws[0].variance, edges_variance=laws[1].variance, contexts=contexts
+    )
     item_width, edge_width = consistent_half_widths(*laws, weights, 0.95)
     y0 = draw(laws[0], 40_000, SeededNoise(1))
     y = draw(laws[1], 40_000 * contexts, SeededNoise(2)).reshape(40_000, contexts)
     best = weights.item * y0 + weights.edges * y.sum(axis=1)
     first = y[:, 0] + (best - y.sum(axis=1)) / contexts
-    for off, width in ((best, item_width), (first, edge_width)):
-        covered = float((np.abs(off) <= width).mean())
+    for errors, width in ((best, item_width), (first, edge_width)):
+        covered = float((np.abs(errors) <= width).mean())
         assert covered > 0.95 - 0.0065
-        assert covered < 0.95 + 0.012 or width <= np.quantile(np.abs(off), 0.95) + 1
-        assert (np.abs(off) <= 0.8 * width - 0.2).mean() < 0.95 - 0.0065, "a narrower interval would be seen"
+        assert covered < 0.95 + 0.012 or width <= np.quantile(np.abs(errors), 0.95) + 1
+        assert (np.abs(errors) <= 0.8 * width - 0.2).mean() < 0.95 - 0.0065, "a narrower interval would be seen"
 
 
 def test_thousands_of_gaussian_contexts_are_bounded() -> None:

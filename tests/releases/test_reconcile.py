@@ -30,7 +30,7 @@ def test_it_is_the_weighted_least_squares_optimum(
     """Against numpy's solution of the explicit system: unknown edges, h + 1 weighted equations an item."""
     items, edges = np.array(measured[0]), np.array(measured[1])
     h = edges.shape[1]
-    weights = Weights.of(items_variance=items_variance, edges_variance=edges_variance, contexts=h)
+    weights = Weights.by_precision(items_variance=items_variance, edges_variance=edges_variance, contexts=h)
     best_items, best_edges = reconcile(items, edges, weights)
     rows = np.vstack([np.ones(h) / items_variance**0.5, np.eye(h) / edges_variance**0.5])
     for item, edge, best_item, best_edge in zip(items, edges, best_items, best_edges, strict=True):
@@ -41,11 +41,13 @@ def test_it_is_the_weighted_least_squares_optimum(
 
 
 @given(tables(), variances, variances)
-def test_edges_sum_to_items_and_agreeing_tables_stay(
+def test_item_contexts_sum_to_items_and_consistent_tables_stay(
     measured: tuple[list[float], list[list[float]]], items_variance: float, edges_variance: float
 ) -> None:
     items, edges = np.array(measured[0]), np.array(measured[1])
-    weights = Weights.of(items_variance=items_variance, edges_variance=edges_variance, contexts=edges.shape[1])
+    weights = Weights.by_precision(
+        items_variance=items_variance, edges_variance=edges_variance, contexts=edges.shape[1]
+    )
     best_items, best_edges = reconcile(items, edges, weights)
     assert np.allclose(best_edges.sum(axis=1), best_items, atol=1e-6)
     again = reconcile(best_items, best_edges, weights)
@@ -56,7 +58,7 @@ def test_edges_sum_to_items_and_agreeing_tables_stay(
 @given(variances, variances, st.integers(1, 50))
 def test_no_count_gets_more_variance(items_variance: float, edges_variance: float, contexts: int) -> None:
     """The paper's formula: x₀ = (h·v₂·y₀ + v₁·S) / (h·v₂ + v₁)."""
-    weights = Weights.of(items_variance=items_variance, edges_variance=edges_variance, contexts=contexts)
+    weights = Weights.by_precision(items_variance=items_variance, edges_variance=edges_variance, contexts=contexts)
     assert weights.item + weights.edges == pytest.approx(1)
     item = weights.item**2 * items_variance + weights.edges**2 * contexts * edges_variance
     assert item <= min(items_variance, contexts * edges_variance) * (1 + 1e-9)
@@ -68,7 +70,7 @@ def test_no_count_gets_more_variance(items_variance: float, edges_variance: floa
 
 
 def test_empty_tables() -> None:
-    weights = Weights.of(items_variance=1, edges_variance=1, contexts=3)
+    weights = Weights.by_precision(items_variance=1, edges_variance=1, contexts=3)
     items, edges = reconcile(np.empty(0), np.empty((0, 3)), weights)
     assert items.shape == (0,)
     assert edges.shape == (0, 3)

@@ -139,7 +139,7 @@ STEPS: dict[str, Callable[[Any], tuple[Any, str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("failure", [full_disk, denied, interrupted], ids=lambda each: str(each.__name__))
+@pytest.mark.parametrize("failure", [full_disk, denied, interrupted], ids=lambda function: str(function.__name__))
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("force", [False, True], ids=["new", "over an old release"])
 def test_a_failure_leaves_everything_as_it_was(
@@ -261,9 +261,9 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_damaged_folder_is_refused_by_name(release: Release, tmp_path: Path, kind: str) -> None:
     folder = release.save(tmp_path / "out")
-    damage, said = DAMAGE[kind]
+    damage, pattern = DAMAGE[kind]
     damage(folder)
-    with pytest.raises(DataError, match=said) as caught:
+    with pytest.raises(DataError, match=pattern) as caught:
         load(folder)
     assert str(folder) in str(caught.value)
 
@@ -306,7 +306,7 @@ def test_top_in_a_context_gives_labels_and_a_fixed_order(release: Release) -> No
         release.top(1, context="A")
 
 
-def test_explain_numbers_every_sentence_and_warns_that_nobody_counts(release: Release) -> None:
+def test_explain_numbers_every_sentence_and_warns_where_no_user_counts(release: Release) -> None:
     lines = release.explain().splitlines()
     assert [line.split(". ")[0] for line in lines] == [str(n) for n in range(1, len(lines) + 1)]
     assert "at most 2 records per person" in release.explain()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.errors import UnknownNameError, UsageError
-from headcount.releases.top_k import in_context, ranked, top
+from headcount.releases.top_k import in_context, top, top_of_ranking
 
 EDGES = pa.table(
     {
@@ -39,9 +39,9 @@ def test_k_is_at_least_one(k: int) -> None:
         top(EDGES, k)
 
 
-@pytest.mark.parametrize(("asked", "counts"), [("AM", [1, 4]), ("am", [1, 4]), ("Pm", [2, 5])])
-def test_a_context_is_found_by_name_ignoring_case(asked: str, counts: list[float]) -> None:
-    assert in_context(EDGES, ("AM", "PM"), asked)["count"].to_pylist() == counts
+@pytest.mark.parametrize(("context", "counts"), [("AM", [1, 4]), ("am", [1, 4]), ("Pm", [2, 5])])
+def test_context_lookup_ignores_case(context: str, counts: list[float]) -> None:
+    assert in_context(EDGES, ("AM", "PM"), context)["count"].to_pylist() == counts
 
 
 def test_an_exact_name_wins_over_a_similar_one() -> None:
@@ -51,10 +51,10 @@ def test_an_exact_name_wins_over_a_similar_one() -> None:
         in_context(edges, ("am", "AM"), "Am")  # which of the two?
 
 
-@pytest.mark.parametrize("asked", ["noon", "", "A"])
-def test_an_unknown_context_is_refused_with_the_known_ones(asked: str) -> None:
+@pytest.mark.parametrize("context", ["noon", "", "A"])
+def test_an_unknown_context_is_refused_with_suggestions(context: str) -> None:
     with pytest.raises(UnknownNameError, match="there are: 'AM', 'PM'"):
-        in_context(EDGES, ("AM", "PM"), asked)
+        in_context(EDGES, ("AM", "PM"), context)
 
 
 def test_german_and_greek_fold() -> None:
@@ -74,19 +74,19 @@ OVERALL = RANKING.slice(0, 3).drop_columns(["context"])
 
 @pytest.mark.parametrize(("k", "items"), [(1, ["tea"]), (2, ["tea", "rye"]), (3, ["tea", "rye", "oat"])])
 def test_the_best_of_a_ranking_in_its_own_order(k: int, items: list[str]) -> None:
-    rows = ranked(OVERALL, None, k, None)
+    rows = top_of_ranking(OVERALL, None, k, None)
     assert [row["item"] for row in rows] == items
     assert [row["rank"] for row in rows] == list(range(1, k + 1))
 
 
 def test_a_ranking_has_no_more_places_than_were_released() -> None:
-    assert len(ranked(OVERALL, None, 50, None)) == 3
-    assert len(ranked(RANKING, ("AM", "PM"), 50, "PM")) == 3
+    assert len(top_of_ranking(OVERALL, None, 50, None)) == 3
+    assert len(top_of_ranking(RANKING, ("AM", "PM"), 50, "PM")) == 3
 
 
-@pytest.mark.parametrize("asked", ["PM", "pm"])
-def test_a_ranking_of_one_context(asked: str) -> None:
-    rows = ranked(RANKING, ("AM", "PM"), 2, asked)
+@pytest.mark.parametrize("context", ["PM", "pm"])
+def test_a_ranking_of_one_context(context: str) -> None:
+    rows = top_of_ranking(RANKING, ("AM", "PM"), 2, context)
     assert rows == [
         {"rank": 1, "item": "rye", "context": "PM"},
         {"rank": 2, "item": "oat", "context": "PM"},
@@ -95,14 +95,14 @@ def test_a_ranking_of_one_context(asked: str) -> None:
 
 def test_a_ranking_says_whether_it_is_per_context() -> None:
     with pytest.raises(UsageError, match="not per context"):
-        ranked(OVERALL, None, 1, "AM")
+        top_of_ranking(OVERALL, None, 1, "AM")
     with pytest.raises(UsageError, match="per context; name one with --context, such as 'AM'"):
-        ranked(RANKING, ("AM", "PM"), 1, None)
+        top_of_ranking(RANKING, ("AM", "PM"), 1, None)
     with pytest.raises(UnknownNameError, match="there are: 'AM', 'PM'"):
-        ranked(RANKING, ("AM", "PM"), 1, "noon")
+        top_of_ranking(RANKING, ("AM", "PM"), 1, "noon")
 
 
 @pytest.mark.parametrize("k", [0, -1])
 def test_k_of_a_ranking_is_at_least_one(k: int) -> None:
     with pytest.raises(UsageError, match="at least 1"):
-        ranked(OVERALL, None, k, None)
+        top_of_ranking(OVERALL, None, k, None)

@@ -47,7 +47,7 @@ def test_the_warning_of_explain_stands_beside_the_intervals_everywhere(
 
 
 @pytest.mark.parametrize("words", [{"at_most": 3}, {"method": "sra", "limit": 2}])
-def test_intervals_that_cover_everybody_have_no_warning(
+def test_intervals_that_cover_all_users_have_no_warning(
     words: dict[str, Any], log: hc.EventLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     release = hc.release(log, epsilon="1", **words)

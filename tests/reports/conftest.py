@@ -95,18 +95,18 @@ def make_ranking(
 
 
 def make_adaptive(
-    of: Sequence[str] = ("records",), users: Sequence[float] = (900.0, 400.0, 80.0, -12.0, 3.0), **changes: Any
+    scopes: Sequence[str] = ("records",), users: Sequence[float] = (900.0, 400.0, 80.0, -12.0, 3.0), **changes: Any
 ) -> Release:
     """Build a release of estimated counts with lopsided intervals, and of how active people are."""
     base = make(**{name: changes.pop(name) for name in ("items", "contexts", "only") if name in changes})
     tables = {name: _lopsided(table) for name, table in base.tables.items()}
     bins = {
-        "from": pa.array([1, *((1 << n - 1) + 1 for n in range(1, len(users)))] * len(of), pa.int64()),
-        "to": pa.array([*(1 << n for n in range(len(users) - 1)), None] * len(of), pa.int64()),
-        "users": list(users) * len(of),
-        "low": [each - 60.0 for each in users] * len(of),
-        "high": [each + 60.0 for each in users] * len(of),
-        "of": [each for each in of for _ in users],
+        "from": pa.array([1, *((1 << n - 1) + 1 for n in range(1, len(users)))] * len(scopes), pa.int64()),
+        "to": pa.array([*(1 << n for n in range(len(users) - 1)), None] * len(scopes), pa.int64()),
+        "users": list(users) * len(scopes),
+        "low": [count - 60.0 for count in users] * len(scopes),
+        "high": [count + 60.0 for count in users] * len(scopes),
+        "of": [count for count in scopes for _ in users],
     }
     given: dict[str, Any] = {
         "method": "adaptive",
@@ -170,7 +170,7 @@ class Visit:
     """An open page, what it asked of the network, and what it complained about."""
 
     page: Page
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
 
@@ -190,21 +190,21 @@ def opened(browser: Browser) -> Iterator[Callable[..., Visit]]:
     def go(path: Path, **window: Any) -> Visit:
         context = browser.new_context(**window)
         contexts.append(context)
-        seen = Visit(context.new_page())
+        visit = Visit(context.new_page())
 
         def only_files(route: Route) -> None:
             if route.request.url.startswith("file:"):
                 route.continue_()
             else:
-                seen.asked.append(route.request.url)
+                visit.requests.append(route.request.url)
                 route.abort()
 
         context.route("**/*", only_files)
-        seen.page.on("console", lambda message: seen.complaints.append(f"{message.type}: {message.text}"))
-        seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
-        seen.page.goto(path.as_uri())
-        seen.page.wait_for_selector("html[data-charts=drawn]", state="attached")
-        return seen
+        visit.page.on("console", lambda message: visit.complaints.append(f"{message.type}: {message.text}"))
+        visit.page.on("pageerror", lambda error: visit.complaints.append(str(error)))
+        visit.page.goto(path.as_uri())
+        visit.page.wait_for_selector("html[data-charts=drawn]", state="attached")
+        return visit
 
     yield go
     for context in contexts:

@@ -28,8 +28,8 @@ HEARD = "document.querySelector('.explorer [role=status]').textContent"
 
 def held(release: Release) -> dict[str, Any]:
     """Return what the page of a release holds for its script."""
-    (found,) = re.findall(r'<script type="application/gzip"[^>]*>([^<]*)</script>', release_page(release))
-    return unpacked(found)
+    (payload,) = re.findall(r'<script type="application/gzip"[^>]*>([^<]*)</script>', release_page(release))
+    return unpacked(payload)
 
 
 def numbers(view: dict[str, Any], row: int, per: int) -> tuple[float, int, int]:
@@ -40,36 +40,36 @@ def numbers(view: dict[str, Any], row: int, per: int) -> tuple[float, int, int]:
 
 def test_every_count_with_its_interval_is_in_the_page(adaptive: Make) -> None:
     given = adaptive(items=[f"v{n}" for n in range(400)], contexts=DAYS)
-    found = held(given)
-    assert found["title"] == "All 400 items"
-    assert found["across"] == "weekday"
-    assert [view["name"] for view in found["views"]] == ["all together", *DAYS, "unknown"]
+    held_rows = held(given)
+    assert held_rows["title"] == "All 400 items"
+    assert held_rows["across"] == "weekday"
+    assert [view["name"] for view in held_rows["views"]] == ["all together", *DAYS, "unknown"]
     for view, table in zip(
-        found["views"],
+        held_rows["views"],
         [given.items, *(given.edges.filter(pc.equal(given.edges["context"], day)) for day in DAYS)],
         strict=False,
     ):
         rows = {row["item"]: row for row in table.to_pylist()}
-        for place, item in enumerate(found["ids"]):
-            count, low, high = numbers(view, place, found["per"])
+        for place, item in enumerate(held_rows["ids"]):
+            count, low, high = numbers(view, place, held_rows["per"])
             assert count == pytest.approx(rows[item]["count"], abs=0.01001)
             assert round(count) == round(rows[item]["count"])
             assert (low, high) == (np.floor(rows[item]["low"]), np.ceil(rows[item]["high"]))
-    assert found["names"][:2] == ["Venue v0", "Venue v1"]
+    assert held_rows["names"][:2] == ["Venue v0", "Venue v1"]
 
 
 def test_pairs_without_items_are_there_and_rows_come_by_size(release: Make) -> None:
     given = release(items=["a", "b", "c"] * 3, sizes=[1.0, 30.0, 2.0] * 3, contexts=DAYS, only="edges")
-    found = held(given)
-    assert found["names"] == ["b", "c", "a"]
-    assert [view["name"] for view in found["views"]] == [*DAYS, "unknown"]
+    held_rows = held(given)
+    assert held_rows["names"] == ["b", "c", "a"]
+    assert [view["name"] for view in held_rows["views"]] == [*DAYS, "unknown"]
 
 
 def test_what_is_not_released_is_absent_and_not_zero(release: Make) -> None:
     given = release(contexts=DAYS)
     edges = given.edges.filter(pc.invert(pc.equal(given.edges["item"], "v3")))
-    found = held(release(tables={**given.tables, "edges": edges}))
-    assert [view["count"][3] is None for view in found["views"]] == [False, True, True, True, True]
+    held_rows = held(release(tables={**given.tables, "edges": edges}))
+    assert [view["count"][3] is None for view in held_rows["views"]] == [False, True, True, True, True]
 
 
 def test_a_page_shows_no_explorer_where_all_rows_stand_on_it(release: Make, ranking: Make) -> None:
@@ -79,9 +79,9 @@ def test_a_page_shows_no_explorer_where_all_rows_stand_on_it(release: Make, rank
 
 
 def test_a_long_ranking_can_be_read_to_its_end(ranking: Make) -> None:
-    found = held(ranking(5_000))
-    assert found["title"] == "All 5,000 ranked items"
-    assert found["views"] == [{"name": "all together", "rank": list(range(1, 5_001))}]
+    held_rows = held(ranking(5_000))
+    assert held_rows["title"] == "All 5,000 ranked items"
+    assert held_rows["views"] == [{"name": "all together", "rank": list(range(1, 5_001))}]
     counted = held(ranking(101, DAYS, counts=True))
     assert [view["name"] for view in counted["views"]] == DAYS
     assert numbers(counted["views"][1], 0, counted["per"]) == (5000, 4933, 5067)
@@ -89,18 +89,18 @@ def test_a_long_ranking_can_be_read_to_its_end(ranking: Make) -> None:
 
 def test_of_too_many_rows_the_largest_stay(release: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exploring, "MOST_CELLS", 100)
-    found = held(release(items=list(range(60)), contexts=DAYS))
-    assert found["title"] == "The 20 largest of 60 items"
-    assert found["ids"] == [str(n) for n in range(20)]
-    assert {len(view["count"]) for view in found["views"]} == {20}
+    held_rows = held(release(items=list(range(60)), contexts=DAYS))
+    assert held_rows["title"] == "The 20 largest of 60 items"
+    assert held_rows["ids"] == [str(n) for n in range(20)]
+    assert {len(view["count"]) for view in held_rows["views"]} == {20}
 
 
 @pytest.fixture
 def visit(opened: Callable[..., Visit], tmp_path: Path) -> Callable[..., Visit]:
     def go(release: Release, **window: Any) -> Visit:
-        seen = opened(write_release_page(release, tmp_path / "report.html"), **window)
-        seen.page.wait_for_selector("[data-explored]")
-        return seen
+        opened_page = opened(write_release_page(release, tmp_path / "report.html"), **window)
+        opened_page.page.wait_for_selector("[data-explored]")
+        return opened_page
 
     return go
 
@@ -115,13 +115,13 @@ def rows_of(page: Page) -> list[list[str]]:
     """Return the cells of the first rows that are drawn."""
     script = """[...document.querySelectorAll('.rows tbody tr:not(.space)')].slice(0, 4)
         .map((row) => [...row.children].map((cell) => cell.innerText.trim()))"""
-    found: list[list[str]] = page.evaluate(script)
-    return found
+    rows: list[list[str]] = page.evaluate(script)
+    return rows
 
 
 def test_rows_are_searched_and_sorted_by_keyboard_alone(release: Make, visit: Callable[..., Visit]) -> None:
-    seen = visit(shop(release, contexts=DAYS))
-    page = seen.page
+    opened_page = visit(shop(release, contexts=DAYS))
+    page = opened_page.page
     assert rows_of(page)[0][0] == "1"
     assert page.locator(".few").is_hidden()
     page.locator(".explorer input").focus()
@@ -151,11 +151,11 @@ def test_rows_are_searched_and_sorted_by_keyboard_alone(release: Make, visit: Ca
     page.keyboard.press("End")
     page.wait_for_function("document.querySelector('.rows tbody').innerText.includes('Café number 0')")
     assert page.locator(".rows tbody tr").count() < 60, "rows are drawn only in view"
-    assert seen.asked == []
-    assert seen.complaints == []
+    assert opened_page.requests == []
+    assert opened_page.complaints == []
 
 
-def test_what_is_found_can_be_downloaded(release: Make, visit: Callable[..., Visit]) -> None:
+def test_search_results_can_be_downloaded(release: Make, visit: Callable[..., Visit]) -> None:
     page = visit(shop(release, contexts=DAYS)).page
 
     def downloaded() -> tuple[str, list[dict[str, str]]]:
@@ -185,14 +185,14 @@ def test_a_phone_shows_all_rows_without_moving_sideways(
 ) -> None:
     names = [f"a-rather-long-name-{n}-" + "x" * 300 for n in range(300)]
     given = release(items=names, labels=names, contexts=DAYS, context_name="a column of a long name " * 3)
-    seen = visit(given, viewport={"width": 390, "height": 800}, color_scheme=scheme)
+    opened_page = visit(given, viewport={"width": 390, "height": 800}, color_scheme=scheme)
     sideways = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     inside = "((each) => each.scrollWidth - each.clientWidth)(document.querySelector('.rows'))"
-    assert seen.page.evaluate(sideways) == 0
-    assert seen.page.evaluate(inside) == 0
-    seen.page.locator(".explorer select").select_option(label="side by side")
-    assert seen.page.evaluate(sideways) == 0
-    assert seen.page.evaluate(inside) > 0, "wide rows move inside their own frame"
+    assert opened_page.page.evaluate(sideways) == 0
+    assert opened_page.page.evaluate(inside) == 0
+    opened_page.page.locator(".explorer select").select_option(label="side by side")
+    assert opened_page.page.evaluate(sideways) == 0
+    assert opened_page.page.evaluate(inside) > 0, "wide rows move inside their own frame"
 
 
 def test_without_scripts_and_on_paper_the_first_rows_stand(
@@ -216,13 +216,13 @@ EVIL = "<img src=x onerror='window.broken = 1'>"
 
 def test_names_in_rows_run_nothing(release: Make, visit: Callable[..., Visit]) -> None:
     names = [f"{EVIL}{n}" for n in range(40)]
-    seen = visit(release(items=names, labels=names[::-1], contexts=[EVIL, "Monday"], context_name=EVIL))
-    seen.page.locator(".explorer select").select_option(index=1)
-    seen.page.locator(".explorer input").fill(EVIL)
-    assert seen.page.evaluate(HEARD) == "40 of 40 match"
-    assert seen.page.evaluate("window.broken") is None
-    assert seen.page.locator("img").count() == 0
-    assert seen.asked == []
+    opened_page = visit(release(items=names, labels=names[::-1], contexts=[EVIL, "Monday"], context_name=EVIL))
+    opened_page.page.locator(".explorer select").select_option(index=1)
+    opened_page.page.locator(".explorer input").fill(EVIL)
+    assert opened_page.page.evaluate(HEARD) == "40 of 40 match"
+    assert opened_page.page.evaluate("window.broken") is None
+    assert opened_page.page.locator("img").count() == 0
+    assert opened_page.requests == []
 
 
 @pytest.mark.slow
@@ -231,7 +231,7 @@ def test_a_hundred_thousand_items_by_weekday_stay_quick_and_small(
 ) -> None:
     """What takes longest is measured five times and the least is taken, since others use this machine too."""
     days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-    seen = visit(shop(release, 100_000, contexts=days))
+    opened_page = visit(shop(release, 100_000, contexts=days))
     assert (tmp_path / "report.html").stat().st_size < 8_000_000
     script = """(query) => {
         const box = document.querySelector('.explorer input');
@@ -245,5 +245,5 @@ def test_a_hundred_thousand_items_by_weekday_stay_quick_and_small(
         return Math.min(...times);
     }"""
     for query in ("c", "cafe 99", "nothing is called this", "number"):
-        assert seen.page.evaluate(script, query) < 100, query
-    assert seen.page.locator(".rows tbody tr").count() < 60
+        assert opened_page.page.evaluate(script, query) < 100, query
+    assert opened_page.page.locator(".rows tbody tr").count() < 60

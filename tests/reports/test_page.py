@@ -17,12 +17,12 @@ def test_write_makes_folders_and_replaces(tmp_path: Path) -> None:
     target = tmp_path / "new" / "report.html"
     page.write("first", target)
     assert page.write("ε", target).read_text(encoding="utf-8") == "ε"
-    assert [each.name for each in target.parent.iterdir()] == ["report.html"]
+    assert [path.name for path in target.parent.iterdir()] == ["report.html"]
 
 
-@pytest.mark.parametrize(("number", "said"), [(errno.ENOSPC, "disk is full"), (errno.EIO, "cannot write")])
+@pytest.mark.parametrize(("number", "message"), [(errno.ENOSPC, "disk is full"), (errno.EIO, "cannot write")])
 def test_a_failing_disk_leaves_the_old_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, message: str
 ) -> None:
     target = page.write("old", tmp_path / "report.html")
 
@@ -30,7 +30,7 @@ def test_a_failing_disk_leaves_the_old_page(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(Path, "replace", fail)
-    with pytest.raises(SurroundingsError, match=said):
+    with pytest.raises(SurroundingsError, match=message):
         page.write("new", target)
     assert target.read_text(encoding="utf-8") == "old"
     assert list(tmp_path.iterdir()) == [target]

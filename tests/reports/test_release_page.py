@@ -67,7 +67,7 @@ def read(release: Release) -> Reader:
 
 def test_the_page_says_what_was_counted_and_promised(release: Make) -> None:
     page = read(release(contexts=DAYS, ledger={"entry": 17, "head": "9f3c"}))
-    for said in (
+    for sentence in (
         "Records per item, and per item and weekday",
         "of at most 10 records per person",
         "privacy: proven",
@@ -83,7 +83,7 @@ def test_the_page_says_what_was_counted_and_promised(release: Make) -> None:
         "unknown",
         "The best items of each weekday",
     ):
-        assert said in page.text, said
+        assert sentence in page.text, sentence
     assert "Not private" not in page.text
     assert len(page.charts) == 3
 
@@ -111,7 +111,7 @@ def test_true_counts_are_not_called_bounded(release: Make) -> None:
     assert "People per item" in text
 
 
-def test_a_bound_that_nobody_put_into_words_is_still_said(release: Make) -> None:
+def test_a_contribution_bound_without_a_description_is_still_stated(release: Make) -> None:
     assert "a limited number of records per person" in read(release(bounded="")).text
 
 
@@ -190,7 +190,7 @@ def test_nothing_is_to_be_fetched_and_only_our_scripts_run(release: Make) -> Non
 
 
 @pytest.mark.parametrize(
-    ("given", "charts", "said"),
+    ("given", "charts", "sentence"),
     [
         ({}, 2, "The 20 most counted items"),
         ({"contexts": DAYS}, 3, "The 15 most counted items, by weekday"),
@@ -211,13 +211,15 @@ def test_nothing_is_to_be_fetched_and_only_our_scripts_run(release: Make) -> Non
         ({"created": "some day"}, 2, "some day"),
     ],
 )
-def test_every_shape_of_release_has_a_page(release: Make, given: dict[str, Any], charts: int, said: str) -> None:
+def test_every_shape_of_release_has_a_page(
+    release: Make, given: dict[str, Any], charts: int, sentence: str
+) -> None:
     page = read(release(**given))
     assert len(page.charts) == charts
-    assert said in page.text
+    assert sentence in page.text
 
 
-def test_labels_that_items_share_are_told_apart(release: Make) -> None:
+def test_items_with_equal_labels_stay_distinct(release: Make) -> None:
     page = read(release(items=["a", "b"], labels=["Tea", "Tea"]))
     assert "1. Tea (a)" in json.dumps(page.charts)
     assert "2. Tea (b)" in json.dumps(page.charts)
@@ -245,7 +247,7 @@ def test_long_labels_and_large_catalogues_stay_small(release: Make, tmp_path: Pa
     assert "item 19999" not in path.read_text(encoding="utf-8")
 
 
-def test_a_context_in_which_nothing_was_found_lists_no_zeros(release: Make) -> None:
+def test_a_context_without_selected_items_lists_no_zeros(release: Make) -> None:
     given = release(contexts=DAYS)
     cells = given.edges.to_pylist()
     for row in cells:
@@ -260,16 +262,16 @@ def test_a_context_in_which_nothing_was_found_lists_no_zeros(release: Make) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "sentence"),
     [
         ("weekday of InvoiceDate", "Records per item, and per item and weekday"),
         ("sex|age", "Records per item, and per item and sex and age"),
         ("kind of shop", "Records per item, and per item and kind of shop"),
     ],
 )
-def test_titles_do_not_speak_of_columns_where_there_is_a_word(release: Make, name: str, said: str) -> None:
+def test_titles_do_not_speak_of_columns_where_there_is_a_word(release: Make, name: str, sentence: str) -> None:
     page = release_page(release(contexts=DAYS, context_name=name))
-    assert f"<h1>{said}</h1>" in page
+    assert f"<h1>{sentence}</h1>" in page
 
 
 def test_a_page_is_called_as_one_likes(release: Make) -> None:
@@ -293,7 +295,7 @@ def test_a_ranking_of_nothing_does_not_count_to_zero(ranking: Make, contexts: li
 def test_a_ranking_has_a_page_without_counts_and_charts(ranking: Make) -> None:
     given = ranking(10)
     page = read(given)
-    for said in (
+    for sentence in (
         "The 10 best items",
         "Ranked by how many people have an item. The choice was made with random noise",
         "Their counts are not released",
@@ -305,7 +307,7 @@ def test_a_ranking_has_a_page_without_counts_and_charts(ranking: Make) -> None:
         "Ranked by how many people have an item",
         "sha256:abc",
     ):
-        assert said in page.text, said
+        assert sentence in page.text, sentence
     for unsaid in ("Count of", "Low", "High", "within the noise", "No counts", "largest counts", "interval"):
         assert unsaid not in page.text, unsaid
     assert page.charts == []
@@ -337,7 +339,7 @@ def test_every_context_has_a_table_in_public_order(ranking: Make, counts: bool) 
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "sentence"),
     [
         ({"k": 1}, "The best item"),
         ({"k": 1, "contexts": ["Monday"]}, "The best item of each weekday"),
@@ -348,9 +350,9 @@ def test_every_context_has_a_table_in_public_order(ranking: Make, counts: bool) 
         ({"simulated": True}, "SIMULATED"),
     ],
 )
-def test_every_shape_of_ranking_has_a_page(ranking: Make, given: dict[str, Any], said: str) -> None:
+def test_every_shape_of_ranking_has_a_page(ranking: Make, given: dict[str, Any], sentence: str) -> None:
     html = release_page(ranking(**given))
-    assert said in Reader(html).text
+    assert sentence in Reader(html).text
     assert len(html) < 100_000
 
 

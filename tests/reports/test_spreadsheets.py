@@ -43,19 +43,19 @@ def book_of(release: Release, folder: Path) -> Any:
     return openpyxl.load_workbook(path)
 
 
-def test_a_workbook_holds_every_table_and_the_promise(release: Make, tmp_path: Path) -> None:
-    made = release(contexts=DAYS)
-    book = book_of(made, tmp_path)
+def test_a_workbook_holds_every_table_and_the_guarantee(release: Make, tmp_path: Path) -> None:
+    saved = release(contexts=DAYS)
+    book = book_of(saved, tmp_path)
     assert book.sheetnames == ["items", "edges", "about"]
     rows = list(book["items"].iter_rows(values_only=True))
     assert rows[0] == ("item", "label", "count", "low", "high")
-    assert [row[0] for row in rows[1:]] == made.items["item"].to_pylist()
-    assert [row[2] for row in rows[1:]] == pytest.approx(made.items["count"].to_pylist(), rel=1e-12)
+    assert [row[0] for row in rows[1:]] == saved.items["item"].to_pylist()
+    assert [row[2] for row in rows[1:]] == pytest.approx(saved.items["count"].to_pylist(), rel=1e-12)
     assert {cell.data_type for row in book["items"].iter_rows(min_row=2, min_col=3) for cell in row} == {"n"}
     edges = list(book["edges"].iter_rows(values_only=True))
     assert [row[1] for row in edges[1:4]] == ["Friday", "Saturday", None]
     about = [row[0] for row in book["about"].iter_rows(values_only=True)]
-    assert about == made.explain().split("\n")
+    assert about == saved.explain().split("\n")
     assert book["items"].freeze_panes == "A2"
 
 
@@ -71,7 +71,7 @@ def test_whole_number_ids_are_numbers_unless_they_would_be_rounded(release: Make
     assert [cell.value for cell in small["A"]][1:] == [1, 2, 30]
     large = [2**63 - 1, -(2**63), 9_007_199_254_740_993]
     shown = book_of(release(items=large), tmp_path / "b")["items"]
-    assert [cell.value for cell in shown["A"]][1:] == [str(each) for each in large]
+    assert [cell.value for cell in shown["A"]][1:] == [str(number) for number in large]
 
 
 def test_missing_labels_are_empty_cells(release: Make, tmp_path: Path) -> None:
@@ -86,22 +86,22 @@ def test_text_that_a_workbook_must_escape(release: Make, tmp_path: Path) -> None
 
 
 def test_csv_files_hold_every_digit(release: Make, tmp_path: Path) -> None:
-    made = release(items=["tea, iced", 'say "rye"'], labels=["=1+1", None], contexts=DAYS)
-    files = write_sheets(made, tmp_path, "csv")
+    saved = release(items=["tea, iced", 'say "rye"'], labels=["=1+1", None], contexts=DAYS)
+    files = write_sheets(saved, tmp_path, "csv")
     assert [path.name for path in files] == ["items.csv", "edges.csv", "about.txt"]
     with files[0].open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["item"] for row in rows] == ["tea, iced", 'say "rye"']
     assert [row["label"] for row in rows] == ["=1+1", ""]
-    assert [float(row["count"]) for row in rows] == made.items["count"].to_pylist()
-    assert files[2].read_text(encoding="utf-8") == made.explain() + "\n"
+    assert [float(row["count"]) for row in rows] == saved.items["count"].to_pylist()
+    assert files[2].read_text(encoding="utf-8") == saved.explain() + "\n"
 
 
 def test_lists_are_json_in_a_text_file(release: Make, tmp_path: Path) -> None:
     """A model of ratings has a list of factors for each item."""
-    made = release()
+    saved = release()
     table = pa.table({"item": ["tea", "rye"], "factors": pa.array([[0.5, -1.0], None])})
-    write_sheets(replace(made, tables={"model/items": table}), tmp_path, "csv")
+    write_sheets(replace(saved, tables={"model/items": table}), tmp_path, "csv")
     with (tmp_path / "model/items.csv").open(newline="") as file:
         assert list(csv.DictReader(file)) == [
             {"item": "tea", "factors": "[0.5, -1.0]"},
@@ -125,11 +125,11 @@ def test_what_is_not_private_says_so_first(release: Make, tmp_path: Path) -> Non
     claimed = Guarantee(epsilon=Decimal(1), standing=Standing.CLAIMED, reason="it leaks")
     changes: tuple[dict[str, Any], ...] = ({"guarantee": claimed}, {"simulated": True})
     for number, change in enumerate(changes):
-        made = release(**change)
-        book = book_of(made, tmp_path / str(number))
+        saved = release(**change)
+        book = book_of(saved, tmp_path / str(number))
         assert book.sheetnames[0] == "about"
         assert book["about"]["A1"].value.startswith("NOT PRIVATE")
-        files = write_sheets(made, tmp_path / str(number), "csv")
+        files = write_sheets(saved, tmp_path / str(number), "csv")
         assert files[-1].read_text(encoding="utf-8").startswith("NOT PRIVATE")
 
 
@@ -137,16 +137,16 @@ def test_what_is_not_private_says_so_first(release: Make, tmp_path: Path) -> Non
 @pytest.mark.parametrize("shape", ["csv", "xlsx"])
 def test_a_large_table_is_written_whole(release: Make, tmp_path: Path, shape: str) -> None:
     items = [f"item{n}" for n in range(60_000)]
-    made = release(items=items, labels=[None] * len(items), sizes=[float(n) for n in range(len(items))])
-    told: list[tuple[str, int, int | None]] = []
-    files = write_sheets(made, tmp_path, shape, progress=lambda *step: told.append(step))
+    saved = release(items=items, labels=[None] * len(items), sizes=[float(n) for n in range(len(items))])
+    steps: list[tuple[str, int, int | None]] = []
+    files = write_sheets(saved, tmp_path, shape, progress=lambda *step: steps.append(step))
     if shape == "csv":
         assert files[0].read_text(encoding="utf-8").count("\n") == 60_001
     else:
         with closing(openpyxl.load_workbook(files[0], read_only=True)) as book:
             last = list(book["items"].iter_rows(min_row=60_001, values_only=True))
         assert [row[0] for row in last] == ["item59999"]
-    assert told
+    assert steps
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
@@ -201,8 +201,8 @@ def test_files_are_replaced_only_by_force(release: Make, tmp_path: Path) -> None
 def test_a_failure_half_way_leaves_what_was_there(
     release: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: BaseException, shape: str
 ) -> None:
-    made = release(contexts=DAYS)
-    before = {path: path.read_bytes() for path in write_sheets(made, tmp_path / "old", shape)}
+    saved = release(contexts=DAYS)
+    before = {path: path.read_bytes() for path in write_sheets(saved, tmp_path / "old", shape)}
     written: list[str] = []
 
     def fail_at_the_second(stage: str, done: int, total: int | None) -> None:
@@ -214,7 +214,7 @@ def test_a_failure_half_way_leaves_what_was_there(
         written.clear()
         kind = SurroundingsError if isinstance(trouble, OSError) else KeyboardInterrupt
         with pytest.raises(kind):
-            write_sheets(made, tmp_path / folder, shape, force=True, progress=fail_at_the_second)
+            write_sheets(saved, tmp_path / folder, shape, force=True, progress=fail_at_the_second)
     assert before == {path: path.read_bytes() for path in (tmp_path / "old").iterdir()}
     assert not (tmp_path / "new").exists()
 
@@ -230,21 +230,21 @@ def test_whole_numbers_that_are_all_missing(release: Make, tmp_path: Path) -> No
     activity = pa.table(
         {"from": [1], "to": pa.array([None], pa.int64()), "users": [3.0], "low": [1.0], "high": [5.0]}
     )
-    made = release()
-    book = book_of(release(tables={**made.tables, "activity": activity}), tmp_path)
+    saved = release()
+    book = book_of(release(tables={**saved.tables, "activity": activity}), tmp_path)
     assert list(book["activity"].iter_rows(min_row=2, values_only=True)) == [(1, None, 3, 1, 5)]
 
 
 @pytest.mark.parametrize("counts", [False, True])
 def test_a_ranking_is_a_sheet_and_a_file(ranking: Make, tmp_path: Path, counts: bool) -> None:
-    made = ranking(3, DAYS, counts=counts)
-    book = book_of(made, tmp_path)
+    saved = ranking(3, DAYS, counts=counts)
+    book = book_of(saved, tmp_path)
     assert book.sheetnames == ["ranking", "about"]
     rows = list(book["ranking"].iter_rows(values_only=True))
-    assert list(rows[0]) == made.ranking.column_names
-    assert [row[:4] for row in rows[1:]] == [tuple(row.values())[:4] for row in made.ranking.to_pylist()]
+    assert list(rows[0]) == saved.ranking.column_names
+    assert [row[:4] for row in rows[1:]] == [tuple(row.values())[:4] for row in saved.ranking.to_pylist()]
     assert {cell.data_type for cell in book["ranking"]["A"][1:]} == {"n"}
-    files = write_sheets(made, tmp_path, "csv")
+    files = write_sheets(saved, tmp_path, "csv")
     assert [path.name for path in files] == ["ranking.csv", "about.txt"]
     with files[0].open(encoding="utf-8", newline="") as file:
         assert [row["context"] for row in csv.DictReader(file)] == ["Friday"] * 3 + ["Saturday"] * 3
@@ -260,15 +260,15 @@ def test_names_in_a_ranking_become_no_formula(ranking: Make, tmp_path: Path) -> 
 
 
 def test_the_activity_of_an_adaptive_release_is_exported(adaptive: Make, tmp_path: Path) -> None:
-    made = adaptive(of=("items", "pairs"), contexts=list(DAYS))
-    written = write_sheets(made, tmp_path, "csv")
+    saved = adaptive(of=("items", "pairs"), contexts=list(DAYS))
+    written = write_sheets(saved, tmp_path, "csv")
     assert [path.name for path in written] == ["items.csv", "edges.csv", "activity.csv", "about.txt"]
     with closing((tmp_path / "activity.csv").open(encoding="utf-8", newline="")) as file:
         rows = list(csv.DictReader(file))
     assert [row["of"] for row in rows] == ["items"] * 5 + ["pairs"] * 5
     assert rows[4] == {"from": "9", "to": "", "users": "3", "low": "-57", "high": "63", "of": "items"}
     assert "on average" in (tmp_path / "about.txt").read_text(encoding="utf-8")
-    book = book_of(made, tmp_path / "book")
+    book = book_of(saved, tmp_path / "book")
     assert book.sheetnames == ["items", "edges", "activity", "about"]
     assert list(book["activity"].iter_rows(min_row=6, max_row=6, values_only=True)) == [
         (9, None, 3, -57, 63, "items")

@@ -23,9 +23,9 @@ from headcount.events.user_table import read_people
 from headcount.methods.counts.request import ReleaseRequest
 from headcount.methods.rankings.request import RankRequest
 from headcount.methods.request import request_of
-from headcount.run.charge import WithheldError, cost, withheld
+from headcount.run.charge import WithheldError, cost, withhold_errors
 from headcount.run.curator import Curator
-from headcount.run.prepare import prepared
+from headcount.run.prepare import prepare_request
 from tests.contracts.support.engine_checks import Torn
 
 DELTA = Decimal("1e-6")
@@ -58,7 +58,7 @@ def test_published_when_first_saved(ledger: hc.Ledger, tmp_path: Path) -> None:
     release.save(tmp_path / "a")
     release.save(tmp_path / "b")
     assert (ledger.show("town").open, ledger.show("town").issued) == (0, 1)
-    assert [each.folder for each in ledger.history() if each.kind == "publish"] == [str(tmp_path / "a")]
+    assert [entry.folder for entry in ledger.history() if entry.kind == "publish"] == [str(tmp_path / "a")]
     free = hc.release(log(), epsilon="1.0", method="sra", limit=1, **account)  # type: ignore[arg-type]
     assert free == hc.load(tmp_path / "a")
     assert free.earlier is not None
@@ -69,7 +69,7 @@ def test_published_when_first_saved(ledger: hc.Ledger, tmp_path: Path) -> None:
     assert fresh.ledger != release.ledger
     assert ledger.show("town").left == 1
     assert ledger.verify(
-        [(each.ledger["entry"], each.ledger["head"]) for each in (release, fresh) if each.ledger]
+        [(entry.ledger["entry"], entry.ledger["head"]) for entry in (release, fresh) if entry.ledger]
     ).ok
 
 
@@ -84,8 +84,8 @@ def test_a_release_is_dated_by_its_request_not_by_the_end_of_the_run(
     ledger: hc.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headcount.run.curator.moment", lambda: "2026-03-06T10:00:00+00:00")
-    made = hc.release(log(), epsilon="0.1", ledger=ledger, dataset="town")
-    assert made.created == "2026-03-06T10:00:00+00:00"
+    release = hc.release(log(), epsilon="0.1", ledger=ledger, dataset="town")
+    assert release.created == "2026-03-06T10:00:00+00:00"
 
 
 def test_warnings_are_withheld_whichever_thread_ends_first() -> None:
@@ -97,7 +97,7 @@ def test_warnings_are_withheld_whichever_thread_ends_first() -> None:
         assert both.wait(9)
 
     def first() -> None:
-        withheld(wait)
+        withhold_errors(wait)
         left.set()
 
     def warn() -> None:
@@ -109,10 +109,10 @@ def test_warnings_are_withheld_whichever_thread_ends_first() -> None:
         warnings.simplefilter("always")
         before = list(warnings.filters)
         with ThreadPoolExecutor(2) as threads:
-            one = threads.submit(first)
+            first_result = threads.submit(first)
             assert begun.wait(9)
-            threads.submit(withheld, warn).result()
-            one.result()
+            threads.submit(withhold_errors, warn).result()
+            first_result.result()
         assert not heard
         assert warnings.filters == before
 
@@ -134,9 +134,9 @@ def assert_tells_nothing(error: BaseException, *secrets: str) -> None:
     printed = "".join(traceback.format_exception(error)) + repr(error) + str(vars(error))
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     inner = [frame for frame in frames if "/headcount/" in frame.f_code.co_filename]
-    assert inner[-1].f_code.co_name == "withheld", "the frames where it went wrong are still there"
+    assert inner[-1].f_code.co_name == "withhold_errors", "the frames where it went wrong are still there"
     held = [value for frame in inner for value in frame.f_locals.values()]
-    assert not any(isinstance(each, BaseException | pa.RecordBatch) for each in held)
+    assert not any(isinstance(held_object, BaseException | pa.RecordBatch) for held_object in held)
     for secret in secrets:
         assert secret not in printed
 
@@ -190,7 +190,7 @@ def test_how_text_is_read_is_part_of_a_request(ledger: hc.Ledger, tmp_path: Path
     file.write_text("1,2,a;1;2;b\nann,tea,x;bob;rye;y\n")
     account: dict[str, Any] = {"ledger": ledger, "dataset": "town", "epsilon": "1", "method": "sra", "limit": 1}
     plain, other = (
-        hc.read_events(file, user="1", item="2", items=["rye", "tea"], **each) for each in ({}, option)
+        hc.read_events(file, user="1", item="2", items=["rye", "tea"], **options) for options in ({}, option)
     )
     hc.release(plain, **account).save(tmp_path / "first")
     assert hc.release(plain, **account).earlier is not None
@@ -208,8 +208,8 @@ def test_a_ledger_by_its_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     first = hc.release(log(), epsilon="1", ledger=url, dataset="town")
     monkeypatch.setenv("HEADCOUNT_LEDGER", url)
     second = hc.rank(log(), k=1, epsilon="1", dataset="town")
-    for number, each in enumerate((first, second)):
-        each.save(tmp_path / str(number))
+    for number, release in enumerate((first, second)):
+        release.save(tmp_path / str(number))
     with hc.Ledger(url) as ledger:
         assert (ledger.show("town").issued, ledger.show("town").left) == (2, Decimal(1))
     with pytest.raises(UsageError, match="a ledger needs dataset="):
@@ -229,7 +229,7 @@ def test_what_is_not_a_ledger() -> None:
 
 def test_pure_requests_cost_their_epsilon() -> None:
     for request in (request_of(ReleaseRequest, epsilon="0.7"), request_of(RankRequest, epsilon="0.7", k=1)):
-        charge = cost(prepared(request, log()))
+        charge = cost(prepare_request(request, log()))
         assert (charge.epsilon, charge.delta, charge.rho, charge.slack) == (
             Decimal("0.7"),
             Decimal(0),
@@ -243,7 +243,7 @@ def test_pure_requests_cost_their_epsilon() -> None:
 def test_gaussian_noise_costs_its_rho(method: str, limit: int | None, contexts: bool) -> None:
     town = replace(log(contexts=contexts), counting="users")
     request = request_of(ReleaseRequest, epsilon="1", delta="1e-6", method=method, limit=limit, noise="gaussian")
-    charge = cost(prepared(request, town))
+    charge = cost(prepare_request(request, town))
     assert (charge.delta, charge.slack) == (DELTA, Decimal(0))
     assert charge.rho is not None
     assert charge.rho <= pure_rho(Decimal(1)) / 4
@@ -252,19 +252,19 @@ def test_gaussian_noise_costs_its_rho(method: str, limit: int | None, contexts: 
     assert Decimal("0.9") < charge.epsilon <= Decimal(1)
 
 
-def test_one_gaussian_table_costs_what_its_noise_was_made_for() -> None:
+def test_one_gaussian_table_costs_its_calibrated_rho() -> None:
     request = request_of(ReleaseRequest, epsilon="1", delta="1e-6", method="sra", limit=1, noise="gaussian")
-    assert cost(prepared(request, log())).rho == rho_for(Decimal(1), DELTA)
+    assert cost(prepare_request(request, log())).rho == rho_for(Decimal(1), DELTA)
 
 
 def test_the_delta_of_a_selection_is_slack() -> None:
     town = log(items=None)
     request = request_of(ReleaseRequest, epsilon="1", delta="1e-6")
-    charge = cost(prepared(request, town))
+    charge = cost(prepare_request(request, town))
     assert (charge.epsilon, charge.delta, charge.slack) == (Decimal(1), DELTA, DELTA)
     assert charge.rho == pure_rho(Decimal("0.2")) + pure_rho(Decimal("0.8"))
     both = request_of(ReleaseRequest, epsilon="1", delta="1e-6", noise="gaussian", method="sra", limit=1)
-    charge = cost(prepared(both, town))
+    charge = cost(prepare_request(both, town))
     assert charge.slack == DELTA / 2
     assert charge.rho == pure_rho(Decimal("0.2")) + rho_for(Decimal("0.8"), DELTA / 2)
 
@@ -287,23 +287,29 @@ def test_defaults_are_spelled_out() -> None:
     plain, spelled = (
         request_of(ReleaseRequest, epsilon=e, method=m) for e, m in (("1.00", None), (1, "adaptive"))
     )
-    assert prepared(plain, log()).identity() == prepared(spelled, log()).identity()
-    asked = json.loads(prepared(plain, log()).identity()[0])
-    assert (asked["method"], asked["epsilon"], asked["parameters"]["noise"]) == ("adaptive", "1", "laplace")
+    assert prepare_request(plain, log()).identity() == prepare_request(spelled, log()).identity()
+    identity = json.loads(prepare_request(plain, log()).identity()[0])
+    assert (identity["method"], identity["epsilon"], identity["parameters"]["noise"]) == (
+        "adaptive",
+        "1",
+        "laplace",
+    )
 
 
 def test_a_cap_that_was_not_given_changes_nothing() -> None:
     """Requests of before there was one are the same as now, and paid for; with a cap it is another release."""
     plain, capped = (request_of(ReleaseRequest, epsilon="1", **more) for more in ({}, {"at_most": 9}))
-    asked, other = (json.loads(prepared(each, log()).identity()[0])["parameters"] for each in (plain, capped))
-    assert set(asked) == {"integers", "lean", "limit", "noise", "shares", "what"}
-    assert other == {**asked, "at_most": 9}
+    parameters, other = (
+        json.loads(prepare_request(request, log()).identity()[0])["parameters"] for request in (plain, capped)
+    )
+    assert set(parameters) == {"integers", "lean", "limit", "noise", "shares", "what"}
+    assert other == {**parameters, "at_most": 9}
 
 
 def test_what_differs() -> None:
     same = {"epsilon": "1", "method": "sra", "limit": 1}
     town = log(contexts=True)
-    asked = [
+    requests = [
         (request_of(ReleaseRequest, **same), town),
         (request_of(ReleaseRequest, **same), log()),
         (request_of(ReleaseRequest, **same), log(items=["tea"], contexts=True)),
@@ -314,4 +320,4 @@ def test_what_differs() -> None:
         (request_of(ReleaseRequest, **same, delta="1e-6"), log(items=None)),
         (request_of(ReleaseRequest, **same, delta="1e-6", select_limit=3), log(items=None)),
     ]
-    assert len({prepared(*each).identity() for each in asked}) == len(asked)
+    assert len({prepare_request(*arguments).identity() for arguments in requests}) == len(requests)

@@ -81,9 +81,9 @@ BAD_REQUESTS: list[tuple[Mapping[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "said"), BAD_REQUESTS, ids=repr)
-def test_what_is_wrong_is_said_before_an_event_is_read(fields: Mapping[str, Any], said: str) -> None:
-    with pytest.raises(HeadcountError, match=said) as caught:
+@pytest.mark.parametrize(("fields", "message"), BAD_REQUESTS, ids=repr)
+def test_invalid_fields_are_refused_before_reading(fields: Mapping[str, Any], message: str) -> None:
+    with pytest.raises(HeadcountError, match=message) as caught:
         ran(request_of(ReleaseRequest, **fields), unreadable())
     assert isinstance(caught.value, UsageError | UnknownNameError)
 
@@ -118,7 +118,7 @@ def test_seeded_noise_is_refused() -> None:
         Curator(noise=SeededNoise(1))
 
 
-def test_edges_without_a_context_are_refused_in_the_plan() -> None:
+def test_item_contexts_without_a_context_are_refused_in_the_plan() -> None:
     for what in ("edges", "both"):
         with pytest.raises(UsageError, match="needs a context"):
             planned(
@@ -134,18 +134,18 @@ def test_a_method_that_leaves_a_part_is_an_error(monkeypatch: pytest.MonkeyPatch
         ran(ReleaseRequest(epsilon=Decimal(1), method=name, limit=2), town())
 
 
-def test_the_request_in_a_release_is_what_was_asked() -> None:
+def test_a_release_states_its_request() -> None:
     shares = {"items": "0.25", "edges": "0.75"}
     release = hc.release(town(), epsilon=0.1, method="sra", limit=2, shares=shares)
-    asked = release.to_json()["request"]["release"]
-    assert asked == {"epsilon": "0.1", "method": "sra", "limit": 2, "shares": shares}
-    assert ReleaseRequest.model_validate(asked).build() == request_of(ReleaseRequest, **asked).build()
+    request = release.to_json()["request"]["release"]
+    assert request == {"epsilon": "0.1", "method": "sra", "limit": 2, "shares": shares}
+    assert ReleaseRequest.model_validate(request).build() == request_of(ReleaseRequest, **request).build()
     assert "visits.csv" not in json.dumps(release.to_json())
 
 
 def test_two_releases_differ() -> None:
-    one, other = (hc.release(town(), epsilon="0.1", method="sra", limit=2) for _ in range(2))
-    assert one.items["count"].to_pylist() != other.items["count"].to_pylist()
+    first, other = (hc.release(town(), epsilon="0.1", method="sra", limit=2) for _ in range(2))
+    assert first.items["count"].to_pylist() != other.items["count"].to_pylist()
 
 
 # Tables

@@ -15,7 +15,7 @@ from headcount.accounting.guarantee import GROUP_UNIT
 from headcount.errors import RefusedError, UsageError
 from headcount.events.log import EventLog
 from headcount.methods.queries.request import QueryRequest, SessionRequest
-from headcount.run.prepare import prepared
+from headcount.run.prepare import prepare_request
 from tests.support.town import BINS, GRID, STATEMENTS, halves, log_of, plain_cells, table
 
 PEOPLE = table(2_000)
@@ -27,27 +27,27 @@ def request(**more: Any) -> QueryRequest:
 
 
 def test_requests_round_trip_through_json() -> None:
-    asked = request(groups="household", max_group=3, max_records=2, method="mwem", options={"rounds": 2})
-    again = QueryRequest.model_validate_json(asked.model_dump_json())
-    assert again == asked
-    assert again.build() == asked.build()
-    assert prepared(again, LOG).identity() == prepared(asked, LOG).identity()
+    sent = request(groups="household", max_group=3, max_records=2, method="mwem", options={"rounds": 2})
+    again = QueryRequest.model_validate_json(sent.model_dump_json())
+    assert again == sent
+    assert again.build() == sent.build()
+    assert prepare_request(again, LOG).identity() == prepare_request(sent, LOG).identity()
     for other in (request(), request(queries=STATEMENTS[:1]), request(max_records=2)):
-        assert prepared(other, LOG).identity() != prepared(asked, LOG).identity()
+        assert prepare_request(other, LOG).identity() != prepare_request(sent, LOG).identity()
 
 
-def test_rows_are_known_by_their_digest() -> None:
+def test_rows_are_identified_by_their_digest() -> None:
     rows = halves(5)
-    asked = QueryRequest(epsilon=Decimal(1), bins=BINS, rows=rows)
-    assert asked.rows_digest
-    assert "rows_digest" in asked.model_dump_json()
-    assert len(asked.model_dump_json()) < 1_000
-    assert asked.cells(LOG) == {"answers": 5}
-    again = QueryRequest.model_validate_json(asked.model_dump_json())
+    sent = QueryRequest(epsilon=Decimal(1), bins=BINS, rows=rows)
+    assert sent.rows_digest
+    assert "rows_digest" in sent.model_dump_json()
+    assert len(sent.model_dump_json()) < 1_000
+    assert sent.cells(LOG) == {"answers": 5}
+    again = QueryRequest.model_validate_json(sent.model_dump_json())
     with pytest.raises(UsageError, match="does not hold"):
         again.build()
-    assert prepared(asked, LOG).identity() != (
-        prepared(QueryRequest(epsilon=Decimal(1), bins=BINS, rows=halves(5, seed=3)), LOG).identity()
+    assert prepare_request(sent, LOG).identity() != (
+        prepare_request(QueryRequest(epsilon=Decimal(1), bins=BINS, rows=halves(5, seed=3)), LOG).identity()
     )
     with pytest.raises(UsageError, match="both as statements and as rows"):
         QueryRequest(epsilon=Decimal(1), bins=BINS, rows=rows, queries=STATEMENTS)
@@ -68,8 +68,8 @@ def test_rows_are_known_by_their_digest() -> None:
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_charged(fields: dict[str, Any], complaint: str) -> None:
     def planned() -> object:
-        made = request(**fields)
-        return made.selections(LOG), made.build().laws(LOG, made.grant())
+        sent = request(**fields)
+        return sent.selections(LOG), sent.build().noise_distributions(LOG, sent.grant())
 
     with pytest.raises(hc.HeadcountError, match=complaint):
         planned()
@@ -89,12 +89,12 @@ def test_queries_in_python() -> None:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> hc.Ledger:
-    made = hc.Ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
-    made.create("town", epsilon="2")
-    return made
+    new_ledger = hc.Ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
+    new_ledger.create("town", epsilon="2")
+    return new_ledger
 
 
-def test_a_query_is_charged_and_found_again(ledger: hc.Ledger, tmp_path: Path) -> None:
+def test_a_repeated_query_is_charged_once(ledger: hc.Ledger, tmp_path: Path) -> None:
     ask: dict[str, Any] = {
         "epsilon": "0.5", "bins": BINS, "groups": "household", "max_group": 3, "ledger": ledger, "dataset": "town",
     }  # fmt: skip
@@ -148,7 +148,7 @@ def test_a_session_that_fails_once_data_is_read_tells_nothing_and_stays_charged(
     assert ledger.show("town").left == 1
 
 
-def test_a_session_says_what_each_answer_cost_and_how_good_it_is(tmp_path: Path) -> None:
+def test_a_session_reports_the_cost_and_error_of_every_answer(tmp_path: Path) -> None:
     truth = plain_cells(PEOPLE)
     session = hc.QuerySession(LOG, epsilon="50", bins=BINS, groups="household", max_group=2, updates=3)
     assert session.guarantee.group == "household"
@@ -202,6 +202,6 @@ def test_a_table_that_is_far_off_is_mended() -> None:
 
 
 def test_sessions_are_requests_too() -> None:
-    asked = SessionRequest(epsilon=Decimal(1), bins=BINS, updates=3)
-    assert SessionRequest.model_validate_json(asked.model_dump_json()) == asked
-    assert asked.cells(LOG) == {"answers": 0}
+    sent = SessionRequest(epsilon=Decimal(1), bins=BINS, updates=3)
+    assert SessionRequest.model_validate_json(sent.model_dump_json()) == sent
+    assert sent.cells(LOG) == {"answers": 0}

@@ -35,13 +35,15 @@ def session() -> hc.QuerySession:
         "job": ["cook", "clerk"] * 2_000,
         "hours": [5, 75] * 2_000,
     }
-    made = hc.QuerySession(log_of(pa.table(crossed)), epsilon="20", bins=BINS, updates=UPDATES, expected=10)
-    made._mediator.table = np.full(GRID.cells, made._mediator.total / GRID.cells)
-    return made
+    query_session = hc.QuerySession(
+        log_of(pa.table(crossed)), epsilon="20", bins=BINS, updates=UPDATES, expected=10
+    )
+    query_session._mediator.table = np.full(GRID.cells, query_session._mediator.total / GRID.cells)
+    return query_session
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+def threshold_outcomes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Everything that tests on the data say, each after a while, and always that it is far off."""
     outcomes: list[bool] = []
     lock = threading.Lock()
@@ -62,7 +64,9 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return outcomes
 
 
-def test_threads_measure_no_more_than_was_paid_for(session: hc.QuerySession, told: list[bool]) -> None:
+def test_threads_measure_no_more_than_was_charged(
+    session: hc.QuerySession, threshold_outcomes: list[bool]
+) -> None:
     together = threading.Barrier(8)
 
     def ask() -> list[Reply]:
@@ -70,8 +74,8 @@ def test_threads_measure_no_more_than_was_paid_for(session: hc.QuerySession, tol
         return [session.ask(CROSSED) for _ in range(3)]
 
     with ThreadPoolExecutor(8) as pool:
-        replies = [reply for each in [pool.submit(ask) for _ in range(8)] for reply in each.result()]
-    assert sum(told) == UPDATES
+        replies = [reply for future in [pool.submit(ask) for _ in range(8)] for reply in future.result()]
+    assert sum(threshold_outcomes) == UPDATES
     assert sum(reply.cost for reply in replies) == UPDATES
     assert [reply.left for reply in replies if reply.cost].count(0) == 1
     assert session.left == 0
@@ -87,9 +91,9 @@ def test_forks_measure_nothing(session: hc.QuerySession) -> None:
         with session:
             return sum(reply.cost for reply in session.ask_all(np.eye(GRID.cells)[:4]))
 
-    told = [in_a_fork(ask) for _ in range(8)]
-    assert {each if isinstance(each, int) else each[0] for each in told} == {"GrantError"}
-    assert "begin one in each process" in told[0][1]
+    results = [in_a_fork(ask) for _ in range(8)]
+    assert {result if isinstance(result, int) else result[0] for result in results} == {"GrantError"}
+    assert "begin one in each process" in results[0][1]
     assert in_a_fork(session.release)[0] == "GrantError"
     assert session.left == UPDATES
     assert session.ask(CROSSED).how == "measured", "the one that began it goes on"
@@ -111,15 +115,15 @@ def test_another_process_that_got_the_same_number_is_refused(
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_copies_are_refused(session: hc.QuerySession, duplicate: Callable[[object], object]) -> None:
-    for each in (session, session._mediator, session._mediator._test):
+    for instance in (session, session._mediator, session._mediator._test):
         with pytest.raises(GrantError, match="cannot be copied"):
-            duplicate(each)
+            duplicate(instance)
 
 
 @pytest.mark.parametrize(
     "where",
     [
-        "headcount.methods.queries.private_multiplicative_weights.add",
+        "headcount.methods.queries.private_multiplicative_weights.add_noise",
         "headcount.noise.selection.sparse_vector.draw",
     ],
 )

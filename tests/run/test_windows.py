@@ -18,10 +18,10 @@ from headcount.events.user_table import read_people
 from headcount.ledger.windows import Windows
 from headcount.methods.counts.request import ReleaseRequest
 from headcount.methods.rankings.request import RankRequest
-from headcount.methods.request import Spending
+from headcount.methods.request import ChargedRequest
 from headcount.noise import SeededNoise
 from headcount.run.charge import span_of
-from headcount.run.prepare import prepared
+from headcount.run.prepare import prepare_request
 
 NOVEMBER: dict[str, Any] = {"time": "when", "since": "2026-11-01", "until": "2026-12-01"}
 LISTED: dict[str, Any] = {"user": "who", "item": "what", "items": ["rye", "tea"]}
@@ -71,23 +71,23 @@ def account(ledger: hc.Ledger) -> dict[str, Any]:
         *(ReleaseRequest(epsilon=Decimal(1), method=name, limit=2) for name in ("sra", "hpa", "lpa", "fpa", "gs")),
         RankRequest(epsilon=Decimal(1), k=1),
     ],
-    ids=lambda each: getattr(each, "method", "rank"),
+    ids=lambda method: getattr(method, "method", "rank"),
 )
-def test_whoever_has_no_event_in_the_span_changes_nothing(request_: Spending) -> None:
+def test_a_user_without_events_in_the_span_has_no_effect(request_: ChargedRequest) -> None:
     """The step of the proof that windows rest on: such a person costs nothing, to the last byte."""
-    made = []
+    tables = []
     for records in (INSIDE, OUTSIDE[:3] + INSIDE + OUTSIDE[3:]):
-        ready = prepared(request_, log(records))
-        made.append(ready.method.release(ready.log, request_.grant(), SeededNoise(7)))
-    assert made[0].tables == made[1].tables
-    ready = prepared(request_, log(INSIDE + ZOE))
+        ready = prepare_request(request_, log(records))
+        tables.append(ready.method.release(ready.log, request_.grant(), SeededNoise(7)))
+    assert tables[0].tables == tables[1].tables
+    ready = prepare_request(request_, log(INSIDE + ZOE))
     inside = ready.method.release(ready.log, request_.grant(), SeededNoise(7))
-    assert inside.tables != made[0].tables or "ranking" in inside.tables  # somebody inside does
+    assert inside.tables != tables[0].tables or "ranking" in inside.tables  # somebody inside does
 
 
 def test_a_release_is_charged_to_its_windows_and_says_so(ledger: hc.Ledger, tmp_path: Path) -> None:
     release = hc.release(log(INSIDE + OUTSIDE), epsilon="50", method="sra", limit=2, **account(ledger))
-    assert [round(each) for each in release.items["count"].to_pylist()] == [1, 3]
+    assert [round(count) for count in release.items["count"].to_pylist()] == [1, 3]
     assert release.guarantee.short().endswith("per person within each window of 1 month")
     assert "adds up over the windows" in release.guarantee.sentence()
     release.save(tmp_path / "out")
@@ -131,8 +131,8 @@ def test_what_would_read_the_same_rows_as_another_month_is_refused(ledger: hc.Le
 )
 def test_the_windows_that_are_charged_hold_every_row_that_is_read(words: dict[str, str], months: int) -> None:
     """Against the rows themselves: each one that fulfils the condition lies in a window that is touched."""
-    asked = log(INSIDE, **words)
-    span = span_of(asked)
+    windowed_log = log(INSIDE, **words)
+    span = span_of(windowed_log)
     assert span is not None
     windows = Windows.of("1mo", time="when", timezone=words.get("timezone"))
     assert windows is not None
@@ -140,7 +140,7 @@ def test_the_windows_that_are_charged_hold_every_row_that_is_read(words: dict[st
     assert len(touched) == months
     hours = [f"2026-{month:02}-{day:02}T{hour:02}:00:00{zone}" for month in (10, 11, 12) for day in (1, 30)
              for hour in range(24) for zone in ("", "Z", "+05:30")]  # fmt: skip
-    (condition,) = asked.conditions
+    (condition,) = windowed_log.conditions
     batch = pa.record_batch({"when": hours})
     moments, _ = condition.time.instants(batch.column("when"))  # type: ignore[attr-defined]
     held = condition.holds(batch)
@@ -150,8 +150,8 @@ def test_the_windows_that_are_charged_hold_every_row_that_is_read(words: dict[st
 
 def test_a_time_that_cannot_be_read_is_in_no_window() -> None:
     """Not in that of 1970 either, where one would be that is taken for zero."""
-    asked = log(OUTSIDE, since="1969-12-01", until="1970-02-01")
-    (condition,) = asked.conditions
+    windowed_log = log(OUTSIDE, since="1969-12-01", until="1970-02-01")
+    (condition,) = windowed_log.conditions
     (batch,) = table([*OUTSIDE, ("hal", "tea", "1970-01-01")]).combine_chunks().to_batches()
     assert condition.holds(batch).tolist() == [False] * len(OUTSIDE) + [True]
 
@@ -166,7 +166,7 @@ def test_a_plan_says_which_windows_and_what_is_left_in_the_fullest(ledger: hc.Le
     ready = curator.prepare(ReleaseRequest(epsilon=Decimal(1)), log(INSIDE, since="2026-10-31"))
     plan = curator.plan(ready).to_json()
     assert plan["ledger"]["left"] == "1"
-    assert [each["since"] for each in plan["ledger"]["windows"]] == ["2026-10-01", "2026-11-01"]
+    assert [window["since"] for window in plan["ledger"]["windows"]] == ["2026-10-01", "2026-11-01"]
     assert plan["guarantee"]["window"] == "1 month"
 
 
@@ -194,15 +194,15 @@ def test_sessions_tags_and_rankings_are_charged_by_window_as_well(ledger: hc.Led
 
 
 @pytest.mark.slow
-def test_gaussian_noise_is_charged_by_its_rho_to_each_window(ledger: hc.Ledger) -> None:
+def test_gaussian_noise_charges_its_rho_to_every_window(ledger: hc.Ledger) -> None:
     amounts: dict[str, Any] = {"delta": "1e-5", "filter": "zcdp", "lifetime": "6", "lifetime_delta": "1e-4"}
     ledger.create("rho", "2", **amounts, window="1mo", time="when")
-    asked: dict[str, Any] = {"epsilon": "1", "delta": "1e-6", "noise": "gaussian", "method": "sra", "limit": 2}
+    request: dict[str, Any] = {"epsilon": "1", "delta": "1e-6", "noise": "gaussian", "method": "sra", "limit": 2}
     where: dict[str, Any] = {**account(ledger), "dataset": "rho"}
-    hc.release(log(INSIDE, since="2026-10-01"), **asked, **where)
-    hc.release(log(INSIDE), **asked, **where)
+    hc.release(log(INSIDE, since="2026-10-01"), **request, **where)
+    hc.release(log(INSIDE), **request, **where)
     whole = ledger.show("rho")
-    october, november = (each.spent.loss for each in whole.windows)
+    october, november = (window.spent.loss for window in whole.windows)
     assert october == rho_for(Decimal(1), Decimal("1e-6"))
     assert whole.spent.loss == november == 2 * october
     assert ledger.verify().ok
@@ -211,8 +211,8 @@ def test_gaussian_noise_is_charged_by_its_rho_to_each_window(ledger: hc.Ledger) 
 def test_a_packed_store_has_the_span_that_it_was_packed_with(ledger: hc.Ledger, tmp_path: Path) -> None:
     store = hc.pack(log(INSIDE + OUTSIDE), tmp_path / "store")
     release = hc.release(hc.read_events(store), epsilon="50", method="sra", limit=2, **account(ledger))
-    assert [round(each) for each in release.items["count"].to_pylist()] == [1, 3]
-    assert [each.epsilon for each in ledger.show("town").windows] == [50]
+    assert [round(value) for value in release.items["count"].to_pylist()] == [1, 3]
+    assert [value.epsilon for value in ledger.show("town").windows] == [50]
     whole = hc.pack(hc.read_events(table(INSIDE), **LISTED), tmp_path / "whole")
     with pytest.raises(UsageError, match="add since= and until="):
         hc.release(hc.read_events(whole), epsilon="1", **account(ledger))

@@ -61,7 +61,7 @@ def _named(words: Words) -> str:
 
     def shown(value: Any) -> str:
         if isinstance(value, Mapping):
-            return "+".join(f"{key}={each}" for key, each in value.items())
+            return "+".join(f"{key}={option}" for key, option in value.items())
         return str(value)
 
     return ", ".join(f"{key} {shown(value)}" for key, value in words.items())
@@ -130,7 +130,7 @@ COUNTS: Mapping[str, tuple[Words, Sequence[Words]]] = {
 EPSILONS = ("0.3", "1", "4", "30")
 
 
-def _asked(name: str, words: Words) -> dict[str, Any]:
+def _request_words(name: str, words: Words) -> dict[str, Any]:
     research = {"research": True} if name.endswith("-published") else {}
     return {"method": name, **words, **research}
 
@@ -143,14 +143,14 @@ def count_cases() -> Iterator[Case]:
                 epsilon = EPSILONS[zlib.crc32(f"{method} {form} {changed}".encode()) % 4]
                 words = {"epsilon": epsilon, **needed, **changed}
                 name = f"counts: {method}, {form}, {_named(words)}"
-                yield Case(name, "release", _asked(method, words), reading={**LISTED, **FORMS[form]})
-        words = _asked(method, {"epsilon": "1", **needed})
+                yield Case(name, "release", _request_words(method, words), reading={**LISTED, **FORMS[form]})
+        words = _request_words(method, {"epsilon": "1", **needed})
         yield Case(f"counts: {method}, nobody", "release", words, people=0, reading={**LISTED, **PLACED})
     unknown = {"epsilon": "1", "method": "sra", "limit": 2, "what": "edges"}
     yield Case("counts: edges without contexts", "release", unknown, reading=LISTED)
     numbered = {"item": "number", "items": [7_000_000_000 + place for place in range(12)], **PLACED}
     for method in ("adaptive", "sra", "hpa"):
-        words = _asked(method, {"epsilon": "2", **COUNTS[method][0]})
+        words = _request_words(method, {"epsilon": "2", **COUNTS[method][0]})
         yield Case(f"counts: {method}, items that are numbers", "release", words, reading=numbered)
         counted = {**LISTED, **PLACED, "user": "person"}
         yield Case(f"counts: {method}, people that are numbers", "release", words, reading=counted)
@@ -193,9 +193,9 @@ def totals_cases() -> Iterator[Case]:
     }
     yield Case("totals: values, shares", "release", shares, reading=TOTALS["values"])
     yield Case("totals: nobody", "release", shares, people=0, reading=TOTALS["values"])
-    for asked in ("0.5", "0.1,0.5,0.9", "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9"):
-        words = {"epsilon": "2", "what": "totals", "limit": 5, "quantiles": asked}
-        yield Case(f"totals: quantiles {asked}", "release", words, reading=TOTALS["values"])
+    for levels in ("0.5", "0.1,0.5,0.9", "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9"):
+        words = {"epsilon": "2", "what": "totals", "limit": 5, "quantiles": levels}
+        yield Case(f"totals: quantiles {levels}", "release", words, reading=TOTALS["values"])
 
 
 # Rankings
@@ -240,10 +240,10 @@ def selection_cases() -> Iterator[Case]:
             if method.endswith("-published") and paid:
                 continue
             for form in ("contexts", "users"):
-                words = _asked(method, {**needed, **price})
+                words = _request_words(method, {**needed, **price})
                 yield _selecting(f"{method}, {form}{paid}", "release", words, FORMS[form])
         for method in ("sra", "hpa", "adaptive"):
-            words = _asked(method, {**COUNTS[method][0], **price, "noise": "gaussian"})
+            words = _request_words(method, {**COUNTS[method][0], **price, "noise": "gaussian"})
             yield _selecting(f"{method}, gaussian{paid}", "release", words, FORMS["contexts of users"])
         for form in ("records", "contexts", "one context each"):
             for k in (1, 12):
@@ -308,7 +308,7 @@ def neighbour_cases() -> Iterator[Case]:
                         continue  # refused: once is enough
                     price = {"epsilon": epsilon, **({} if delta is None else {"delta": delta})}
                     name = f"neighbours: {method}, {rated}, {_named({**price, **changed})}"
-                    words = _asked(method, {**price, **changed})
+                    words = _request_words(method, {**price, **changed})
                     yield Case(name, "neighbours", words, reading={**LISTED, **reading})
     for method in ("private", *UNRATED):
         words = {"epsilon": "1", "method": method}
@@ -336,8 +336,8 @@ def tag_cases() -> Iterator[Case]:
     }
     for method, options in claimed.items():
         for changed in options:
-            asked = _asked(method, {"epsilon": "1", "options": changed})
-            yield Case(f"tags: {method}, {_named(changed)}", "tags", asked, "tags", 40)
+            request = _request_words(method, {"epsilon": "1", "options": changed})
+            yield Case(f"tags: {method}, {_named(changed)}", "tags", request, "tags", 40)
 
 
 # Queries
@@ -394,12 +394,12 @@ def query_cases() -> Iterator[Case]:
         for changed in options:
             for counted, limits in GROUPS.items():
                 for epsilon in ("0.5", "20"):
-                    words = _asked(method, {"epsilon": epsilon, **changed})
+                    words = _request_words(method, {"epsilon": epsilon, **changed})
                     name = f"queries: {method}, {counted}, {_named({'epsilon': epsilon, **changed})}"
                     yield Case(
                         name, "query", {**words, **limits, "bins": BINS, "queries": STATEMENTS}, "people", 300
                     )
-        words = {**_asked(method, {"epsilon": "1"}), "bins": BINS, "queries": STATEMENTS}
+        words = {**_request_words(method, {"epsilon": "1"}), "bins": BINS, "queries": STATEMENTS}
         yield Case(f"queries: {method}, nobody", "query", words, "people", 0)
         where = {"where": "age >= 20"}
         yield Case(f"queries: {method}, conditions", "query", words, "people", 200, where)
@@ -422,10 +422,10 @@ def session_cases() -> Iterator[Case]:
 
 def every_case() -> list[Case]:
     """Return all cases; no two have the same name."""
-    made = [
+    cases = [
         *count_cases(), *totals_cases(), *rank_cases(), *selection_cases(), *neighbour_cases(), *tag_cases(),
         *query_cases(), *session_cases(),
     ]  # fmt: skip
-    if len({case.name for case in made}) != len(made):
+    if len({case.name for case in cases}) != len(cases):
         raise ValueError("two cases have the same name")
-    return made
+    return cases

@@ -18,7 +18,7 @@ JOBS = ["clerk", "cook", "smith"]
 
 EVENT_COLUMNS = ("user", "item", "context", "times", "stars", "number", "person")
 TAG_COLUMNS = ("user", "resource", "tag")
-PEOPLE_COLUMNS = ("id", "household", "age", "job", "hours")
+USER_COLUMNS = ("id", "household", "age", "job", "hours")
 
 BINS: Mapping[str, Any] = {
     "age": {"from": 0, "to": 96, "bins": 8},

@@ -24,26 +24,26 @@ Outcome = Mapping[str, Any]
 
 def recorded() -> dict[str, Outcome]:
     """Return what was recorded, by the names of the cases."""
-    found: dict[str, Outcome] = json.loads(RELEASES.read_text(encoding="utf-8"))
-    return found
+    outcomes: dict[str, Outcome] = json.loads(RELEASES.read_text(encoding="utf-8"))
+    return outcomes
 
 
 def replayed(case: Case) -> dict[str, Outcome]:
     """Return what comes out of a case with each of its engines."""
-    known = planned(case)
-    return {engine: known | released(case, engine) for engine in case.engines}
+    plan = planned(case)
+    return {engine: plan | released(case, engine) for engine in case.engines}
 
 
-def differences(records: Mapping[str, Outcome], made: Mapping[str, Mapping[str, Outcome]]) -> list[str]:
+def differences(records: Mapping[str, Outcome], replays: Mapping[str, Mapping[str, Outcome]]) -> list[str]:
     """Return of which cases, with which engines, something else came out than was recorded, and in which parts."""
-    found = [f"{name}: no longer a case" for name in records if name not in made]
-    for name, outcomes in made.items():
+    problems = [f"{name}: no longer a case" for name in records if name not in replays]
+    for name, outcomes in replays.items():
         before = records.get(name, {})
         for engine, now in outcomes.items():
             parts = [part for part in sorted({*before, *now}) if not _same(before.get(part), now.get(part))]
             if parts:
-                found.append(f"{name} [{engine}]: {', '.join(parts)}")
-    return found
+                problems.append(f"{name} [{engine}]: {', '.join(parts)}")
+    return problems
 
 
 def record() -> dict[str, Outcome]:
@@ -53,19 +53,19 @@ def record() -> dict[str, Outcome]:
 
 def write(records: Mapping[str, Outcome], path: Path = RELEASES) -> None:
     """Write records, one a line, so that a changed one is a changed line."""
-    lines = (f"{json.dumps(name)}: {json.dumps(each, ensure_ascii=False)}" for name, each in records.items())
+    lines = (f"{json.dumps(name)}: {json.dumps(outcome, ensure_ascii=False)}" for name, outcome in records.items())
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(value: Any, other: Any) -> bool:
     """Whether two parts are the same, but for the last digits of floats: they hang on the processor."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(each, other[name]) for name, each in one.items())
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=_LAST_DIGITS, abs_tol=_LAST_DIGITS)
-    return type(one) is type(other) and one == other
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(_same(entry, other[name]) for name, entry in value.items())
+    if isinstance(value, list | tuple) and isinstance(other, list | tuple):
+        return len(value) == len(other) and all(map(_same, value, other))
+    if isinstance(value, float) and isinstance(other, float):
+        return math.isclose(value, other, rel_tol=_LAST_DIGITS, abs_tol=_LAST_DIGITS)
+    return type(value) is type(other) and value == other
 
 
 def main(names: list[str]) -> None:

@@ -30,17 +30,17 @@ from headcount.methods.partition_selection.plan import split_among
 from headcount.methods.queries.request import QueryRequest, SessionRequest
 from headcount.methods.rankings import top_k
 from headcount.methods.rankings.request import RankRequest
-from headcount.methods.recommender.request import NeighboursRequest
+from headcount.methods.recommender.request import RecommenderRequest
 from headcount.methods.registry import method_names
-from headcount.methods.request import Spending, request_of
+from headcount.methods.request import ChargedRequest, request_of
 from headcount.methods.tags.request import TagsRequest
 from headcount.noise import SeededNoise
-from headcount.noise.stages import share_out
+from headcount.noise.stages import split_among_stages
 from headcount.releases.release import Release
 from headcount.run import query_session
 from headcount.run.charge import cost
 from headcount.run.curator import Curator
-from headcount.run.prepare import prepared
+from headcount.run.prepare import prepare_request
 from tests.reference.engine import ReferenceEngine
 from tests.seeded import crowds
 from tests.seeded.cases import Case
@@ -50,10 +50,10 @@ ENGINES: Mapping[str, Callable[[], Engine]] = {
     "reference": ReferenceEngine,
 }
 
-REQUESTS: Mapping[str, type[Spending]] = {
+REQUESTS: Mapping[str, type[ChargedRequest]] = {
     "release": ReleaseRequest,
     "rank": RankRequest,
-    "neighbours": NeighboursRequest,
+    "neighbours": RecommenderRequest,
     "tags": TagsRequest,
     "query": QueryRequest,
     "session": SessionRequest,
@@ -97,19 +97,23 @@ def planned(case: Case, written: Written | None = None) -> dict[str, Any]:
     Long texts are ``written`` as their digests.
     """
     written = written or digest
-    with _as_asked(case) as (request, log):
+    with _as_requested(case) as (request, log):
         guarantee, plan = request.guarantee(), None
         if not isinstance(request, SessionRequest):
-            made = Curator().plan(prepared(request, log))
-            guarantee = made.guarantee
-            plan = {name: value for name, value in made.to_json().items() if name not in ("guarantee", "ledger")}
+            prepared_plan = Curator().plan(prepare_request(request, log))
+            guarantee = prepared_plan.guarantee
+            plan = {
+                name: value
+                for name, value in prepared_plan.to_json().items()
+                if name not in ("guarantee", "ledger")
+            }
         return _canonical_parts(
             {
                 "guarantee": guarantee.to_json(),
                 "plan": plan,
                 "cost": _charge(request, log, guarantee),
                 "stages": _stages(request, log),
-                "identity": [written(each) for each in prepared(request, log).identity()],
+                "identity": [written(part) for part in prepare_request(request, log).identity()],
             }
         )
 
@@ -118,7 +122,7 @@ def planned(case: Case, written: Written | None = None) -> dict[str, Any]:
 def released(case: Case, engine: str, written: Written | None = None) -> dict[str, Any]:
     """Run a case; return everything that is promised, told and released."""
     written = written or digest
-    release = made(case, engine)
+    release = release_of(case, engine)
     described = {name: value for name, value in release.to_json().items() if name != "created"}
     return _canonical_parts(
         {
@@ -130,10 +134,10 @@ def released(case: Case, engine: str, written: Written | None = None) -> dict[st
     )
 
 
-def made(case: Case, engine: str) -> Release:
+def release_of(case: Case, engine: str) -> Release:
     """Run a case, and return the release itself."""
     noise = Foreseen(case.seed)
-    with _as_asked(case) as (request, log):
+    with _as_requested(case) as (request, log):
         if isinstance(request, SessionRequest):
             return _session(case, log, noise)
         curator = Curator(ENGINES[engine](), noise)
@@ -141,7 +145,7 @@ def made(case: Case, engine: str) -> Release:
 
 
 @contextlib.contextmanager
-def _as_asked(case: Case) -> Iterator[tuple[Spending, EventLog]]:
+def _as_requested(case: Case) -> Iterator[tuple[ChargedRequest, EventLog]]:
     """Give the request and the log of a case."""
     request = request_of(REQUESTS[case.command], **case.words)
     log = _log(case.kind, case.people, json.dumps(case.reading, sort_keys=True))
@@ -157,7 +161,7 @@ def _log(kind: str, people: int, reading: str) -> EventLog:
         lists: dict[str, Any] = {"resources": crowds.RESOURCES, "vocabulary": crowds.WORDS}
         return read_tags(table, user="user", resource="resource", tag="tag", **lists, **words)
     if kind == "people":
-        return read_people(_table(crowds.town(people), crowds.PEOPLE_COLUMNS), user="id", **words)
+        return read_people(_table(crowds.town(people), crowds.USER_COLUMNS), user="id", **words)
     return read_events(_table(crowds.events(people), crowds.EVENT_COLUMNS), **{"user": "user", **words})
 
 
@@ -179,20 +183,20 @@ def _table(rows: Sequence[crowds.Row], names: Sequence[str]) -> pa.Table:
     )
 
 
-def _charge(request: Spending, log: EventLog, guarantee: Guarantee) -> Any:
+def _charge(request: ChargedRequest, log: EventLog, guarantee: Guarantee) -> Any:
     if guarantee.standing is Standing.CLAIMED:
         return None
-    return cost(prepared(request, log)).to_json()
+    return cost(prepare_request(request, log)).to_json()
 
 
-def _stages(request: Spending, log: EventLog) -> Any:
+def _stages(request: ChargedRequest, log: EventLog) -> Any:
     """Return how a method splits its price; None where that hangs on the items to be selected."""
-    selections, price = request.selections(log), request.grant().price
+    selections, price = request.selections(log), request.grant().cost
     if selections:
         _, price = split_among(selections, price)
     method = request.build(selecting=bool(selections))
     try:
-        parts = share_out(method.stages(log, price), price)
+        parts = split_among_stages(method.stages(log, price), price)
     except NotSelectedError:
         return None
     return {name: [part.epsilon, part.delta, part.share_of_rho] for name, part in parts.items()}
@@ -240,7 +244,7 @@ def traced(values: list[Any], written: Written) -> list[Any]:
 
     def without(value: Any) -> Any:
         if isinstance(value, list):
-            return [without(each) for each in value]
+            return [without(entry) for entry in value]
         if isinstance(value, float) and math.isfinite(value):
             floats.append(value)
             return 0.0
@@ -260,14 +264,14 @@ def canonical(value: Any) -> Any:
     if isinstance(value, Decimal):
         return f"{value.normalize():f}"
     if isinstance(value, Mapping):
-        return {str(key): canonical(each) for key, each in value.items()}
+        return {str(key): canonical(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [canonical(each) for each in value]
+        return [canonical(entry) for entry in value]
     return value
 
 
 def _canonical_parts(parts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: canonical(each) for name, each in parts.items()}
+    return {name: canonical(entry) for name, entry in parts.items()}
 
 
 def digest(text: str) -> str:

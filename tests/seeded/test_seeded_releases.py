@@ -29,45 +29,45 @@ def records() -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_seeded_releases_are_as_recorded(group: str, records: Mapping[str, Any]) -> None:
-    own = {name: each for name, each in records.items() if name.partition(":")[0] == group}
-    made = {name: replayed(case) for name, case in CASES.items() if name.partition(":")[0] == group}
-    found = differences(own, made)
-    assert not found, f"{len(found)} differ:\n" + "\n".join(found)
+    own = {name: outcome for name, outcome in records.items() if name.partition(":")[0] == group}
+    replays = {name: replayed(case) for name, case in CASES.items() if name.partition(":")[0] == group}
+    problems = differences(own, replays)
+    assert not problems, f"{len(problems)} differ:\n" + "\n".join(problems)
 
 
 def test_every_method_is_recorded_and_not_only_refused(records: Mapping[str, Any]) -> None:
     """A method that is new has no releases that were before, and none is missed."""
-    released = {name for name, each in records.items() if "tables" in each}
+    released = {name for name, outcome in records.items() if "tables" in outcome}
     for method in methods() & {name.partition(": ")[2].split(",")[0] for name in CASES}:
-        asked = {case.name for case in CASES.values() if f": {method}," in case.name} & released
-        assert len(asked) >= 2, method
+        case_names = {case.name for case in CASES.values() if f": {method}," in case.name} & released
+        assert len(case_names) >= 2, method
 
 
 @pytest.mark.parametrize(
     "part", ["guarantee", "plan", "cost", "stages", "identity", "noise", "tables", "explained"]
 )
-def test_whatever_changes_is_seen(part: str, records: Mapping[str, Any]) -> None:
+def test_a_changed_part_is_reported(part: str, records: Mapping[str, Any]) -> None:
     name = next(name for name in CASES if name.startswith("counts: sra, contexts of users"))
-    made = {name: {"local": copy.deepcopy(records[name])}}
-    assert differences({name: records[name]}, made) == []
-    _change(made[name]["local"], part)
-    assert differences({name: records[name]}, made) == [f"{name} [local]: {part}"]
-    assert differences({}, made) != []
+    replays = {name: {"local": copy.deepcopy(records[name])}}
+    assert differences({name: records[name]}, replays) == []
+    _change(replays[name]["local"], part)
+    assert differences({name: records[name]}, replays) == [f"{name} [local]: {part}"]
+    assert differences({}, replays) != []
     assert differences({name: records[name]}, {}) == [f"{name}: no longer a case"]
 
 
-def test_one_noisy_count_that_is_another_is_seen(records: Mapping[str, Any]) -> None:
+def test_a_different_noisy_count_is_reported(records: Mapping[str, Any]) -> None:
     """One value perturbed by the least that there is, and what the digest covers beyond the rows shown."""
     case = next(case for case in CASES.values() if "tables" in records[case.name] and case.command == "release")
-    name, made = case.name, replayed(case)
-    first = made["local"]["tables"]["items"]["first"]["count"]
+    name, replays = case.name, replayed(case)
+    first = replays["local"]["tables"]["items"]["first"]["count"]
     first[0] += 1e-8 * max(1.0, abs(first[0]))
-    assert differences({name: records[name]}, {name: made}) == [f"{name} [local]: tables"]
+    assert differences({name: records[name]}, {name: replays}) == [f"{name} [local]: tables"]
 
 
-def _change(made: dict[str, Any], part: str) -> None:
+def _change(outcome: dict[str, Any], part: str) -> None:
     """Put something else in the place of the first plain value there is."""
-    inside, key = made, part
+    inside, key = outcome, part
     while isinstance(inside[key], dict | list):
         inside = inside[key]
         key = next(iter(inside)) if isinstance(inside, dict) else 0  # type: ignore[assignment]

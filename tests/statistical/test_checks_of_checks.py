@@ -38,7 +38,7 @@ def exact_sample(scale: float, size: int, seed: int) -> np.ndarray[tuple[int], n
     return generator.geometric(p, size) - generator.geometric(p, size)
 
 
-def test_p_values_of_a_true_law_are_spread_out() -> None:
+def test_p_values_of_the_true_distribution_are_uniform() -> None:
     """Of 200 p-values, about 20 lie below 0.1; more than 45 has probability 1e-7."""
     small = sum(fits_laplace(exact_sample(3, 2_000, seed), Fraction(3)) < 0.1 for seed in range(200))
     assert small <= 45
@@ -53,7 +53,7 @@ def test_loss_of_laplace_pairs() -> None:
         assert (loses_more_than(epsilon, (there + shift).tolist(), here) > 1e-7) is holds
 
 
-def test_an_impossible_outcome_is_seen() -> None:
+def test_an_impossible_outcome_is_rejected() -> None:
     """Without noise one outcome on one side gives the user away."""
     assert loses_more_than(1.0, [3] * 100, [2] * 100) < 1e-7
     assert fits({"a": 5, "b": 1}, {"a": 1.0}) == 0

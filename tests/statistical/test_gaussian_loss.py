@@ -18,12 +18,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from headcount.accounting.budget import Grant, Price
-from headcount.bounds import Sample, certify
+from headcount.accounting.budget import Cost, Grant
+from headcount.bounds import SampleRecords, seal_counts
 from headcount.events.log import EventLog
 from headcount.methods.counts.simple_random import SimpleRandom
-from headcount.noise import SeededNoise, add, gaussian
-from headcount.noise.stages import share_out
+from headcount.noise import SeededNoise, add_noise, gaussian
+from headcount.noise.stages import split_among_stages
 
 RUNS = 400_000
 RISK = 1e-9
@@ -32,8 +32,8 @@ LIMIT = 3
 
 def released(count: int, limit: int, epsilon: str, delta: str, seed: int) -> NDArray[np.int64]:
     exact = np.full(RUNS, count, dtype=np.int64)
-    bounded = certify(Sample(limit), "records", exact, exact[:, None]).items
-    return add(bounded, Grant(epsilon, delta), SeededNoise(seed)).values
+    bounded = seal_counts(SampleRecords(limit), "records", exact, exact[:, None]).items
+    return add_noise(bounded, Grant(epsilon, delta), SeededNoise(seed)).values
 
 
 def violates(here: NDArray[np.int64], there: NDArray[np.int64], epsilon: float, delta: float) -> bool:
@@ -49,7 +49,7 @@ def violates(here: NDArray[np.int64], there: NDArray[np.int64], epsilon: float, 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "0.001"), ("0.5", "0.01"), ("2", "1e-4")])
 @pytest.mark.parametrize("limit", [1, 3])
-def test_the_promise_holds_and_a_third_of_the_noise_breaks_it(epsilon: str, delta: str, limit: int) -> None:
+def test_the_guarantee_holds_and_a_third_of_the_noise_is_rejected(epsilon: str, delta: str, limit: int) -> None:
     def both(seed: int) -> bool:
         here = released(limit, limit, epsilon, delta, seed)
         there = released(0, limit, epsilon, delta, seed + 1)
@@ -66,26 +66,25 @@ def test_the_promise_holds_and_a_third_of_the_noise_breaks_it(epsilon: str, delt
         assert both(3)
 
 
-def items_and_edges(count: int, grants: Mapping[str, Grant], seed: int) -> NDArray[np.int64]:
+def items_and_item_contexts(count: int, grants: Mapping[str, Grant], seed: int) -> NDArray[np.int64]:
     """Add up the noisy items and edges of a person's records in one cell: what tells the most of that person."""
     exact, noise = np.full(RUNS, count, dtype=np.int64), SeededNoise(seed)
-    bounded = certify(Sample(LIMIT), "records", exact, exact[:, None])
+    bounded = seal_counts(SampleRecords(LIMIT), "records", exact, exact[:, None])
     return (
-        add(bounded.items, grants["items"], noise).values + add(bounded.edges, grants["edges"], noise).values[:, 0]
+        add_noise(bounded.items, grants["items"], noise).values
+        + add_noise(bounded.edges, grants["edges"], noise).values[:, 0]
     )
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "0.001"), ("0.5", "0.01")])
-def test_items_and_edges_keep_the_promise_together_and_all_of_rho_for_each_breaks_it(
-    epsilon: str, delta: str
-) -> None:
-    log, price = EventLog.of([], items=["tea"], contexts=["a"]), Price.of(epsilon, delta)
+def test_items_and_item_contexts_share_rho_and_full_rho_for_both_is_rejected(epsilon: str, delta: str) -> None:
+    log, price = EventLog.of([], items=["tea"], contexts=["a"]), Cost.of(epsilon, delta)
     stages = SimpleRandom(limit=LIMIT, noise="gaussian").stages(log, price)
 
     def breaks(granted: Callable[[], Mapping[str, Grant]], seed: int) -> bool:
-        here, there = (items_and_edges(count, granted(), seed + count) for count in (LIMIT, 0))
+        here, there = (items_and_item_contexts(count, granted(), seed + count) for count in (LIMIT, 0))
         promise = float(epsilon), float(delta)
         return violates(here, there, *promise) or violates(-there, -here, *promise)
 
-    assert not breaks(lambda: share_out(stages, Grant(price)), 1)
+    assert not breaks(lambda: split_among_stages(stages, Grant(price)), 1)
     assert breaks(lambda: {"items": Grant(price), "edges": Grant(price)}, 3)

@@ -63,11 +63,11 @@ def outcomes(
 ) -> list[int]:
     """Return the count of tea in many releases, whole and with pooled tails."""
     engine = engine or ReferenceEngine()
-    found = []
+    counts = []
     for run in range(runs):
         release = method.release(log, Grant(epsilon), SeededNoise(seed * 10**6 + run), engine)
-        found.append(max(-8, min(12, round(release.items["count"][1].as_py()))))
-    return found
+        counts.append(max(-8, min(12, round(release.items["count"][1].as_py()))))
+    return counts
 
 
 @contextmanager

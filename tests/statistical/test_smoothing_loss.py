@@ -20,18 +20,18 @@ import pytest
 
 from headcount.accounting.budget import Grant
 from headcount.bounds import (
-    EVERYONE,
+    ALL_USERS,
     Bounded,
     BoundedCounts,
     CountBound,
     CountTable,
     Noisy,
-    Sample,
+    SampleRecords,
     Scored,
-    certify,
+    seal_counts,
 )
 from headcount.engines.engine import Engine
-from headcount.engines.local.row_reader import collected
+from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 from headcount.methods.counts.dpsense import SensitivityControl
@@ -39,7 +39,7 @@ from headcount.methods.counts.smoothing import sampled_groups
 from headcount.methods.counts.smoothing.sampled_groups import SampledGroups
 from headcount.methods.counts.smoothing.tuned_groups import TunedGroups
 from headcount.methods.method import Method
-from headcount.noise import NoiseSource, SeededNoise, choose, laplace, mechanisms
+from headcount.noise import NoiseSource, SeededNoise, choose_candidate, laplace, mechanisms
 from headcount.noise.selection import exponential
 from tests.reference import engine as reference
 from tests.reference.engine_in_parts import InParts
@@ -67,15 +67,15 @@ class Remembering(InParts):
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         real = super().count
-        if bound.admission != EVERYONE or (bound.unit == 1 and bound.limit < self._most):
+        if bound.admission != ALL_USERS or (bound.unit == 1 and bound.limit < self._most):
             return real(log, bound, secret)
-        found: BoundedCounts = self._once((id(log), bound), lambda: real(log, bound, secret))
-        return found
+        measured: BoundedCounts = self._once((id(log), bound), lambda: real(log, bound, secret))
+        return measured
 
     def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
         real = super().activity
-        found: Bounded = self._once((id(log), (table, most)), lambda: real(log, table, most, secret))
-        return found
+        measured: Bounded = self._once((id(log), (table, most)), lambda: real(log, table, most, secret))
+        return measured
 
     def _once(self, key: tuple[int, Any], work: Callable[[], Any]) -> Any:
         if key not in self._counted:
@@ -87,9 +87,9 @@ class NotEnforced(Remembering):
     """Counts everything, whatever the maximum, and declares the maximum all the same."""
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
-        everything = super().count(log, Sample(self._most), secret)
+        everything = super().count(log, SampleRecords(self._most), secret)
         items, edges = everything.items.sensitive_values.copy(), everything.edges.sensitive_values.copy()
-        return certify(bound, log.counting, items, edges)
+        return seal_counts(bound, log.counting, items, edges)
 
 
 @contextmanager
@@ -97,7 +97,7 @@ def remembered() -> Iterator[None]:
     """Work out once what is the same in every run: logs as they are read, and functions of public numbers."""
     encoded: dict[int, Any] = {}
     records: dict[int, Any] = {}
-    real_log, real_records = EncodedLog, collected
+    real_log, real_records = EncodedLog, collect_rows
 
     def read(log: EventLog) -> Any:
         if id(log) not in encoded:
@@ -115,7 +115,7 @@ def remembered() -> Iterator[None]:
             (exponential, "confirm", functools.cache(exponential.confirm)),
             (sampled_groups, "admission", functools.cache(sampled_groups.admission)),
             (reference, "EncodedLog", read),
-            (reference, "collected", listed),
+            (reference, "collect_rows", listed),
         ):
             stack.enter_context(mock.patch.object(owner, name, replacement))
         yield
@@ -183,7 +183,7 @@ def test_dpsense() -> None:
 
 
 @pytest.mark.slow
-def test_a_maximum_that_is_not_enforced_is_seen() -> None:
+def test_an_unenforced_maximum_is_rejected() -> None:
     """Ann has 12 records and 2 are declared: sums move by 12, with noise for 2."""
     assert Trial(SampledGroups(limit=2), 12, tea, 400).p_value() > LEVEL
     assert Trial(SampledGroups(limit=2), 12, tea, 400, engine=NotEnforced).p_value() < LEVEL
@@ -195,25 +195,25 @@ def test_a_maximum_that_is_not_enforced_is_seen() -> None:
 
 
 @contextmanager
-def sampling_seen() -> Iterator[list[int]]:
+def recorded_samples() -> Iterator[list[int]]:
     """Remember tea in every noisy sample."""
-    seen: list[int] = []
+    samples: list[int] = []
 
     def add(bounded: Bounded, grant: Grant, noise: NoiseSource, *, at_least: int = 0) -> Noisy:
-        sample = mechanisms.add(bounded, grant, noise, at_least=at_least)
-        seen.append(pooled(float(sample.values[TEA])))
+        sample = mechanisms.add_noise(bounded, grant, noise, at_least=at_least)
+        samples.append(pooled(float(sample.values[TEA])))
         return sample
 
-    with mock.patch.object(sampled_groups, "add", add):
-        yield seen
+    with mock.patch.object(sampled_groups, "add_noise", add):
+        yield samples
 
 
 def sample_p_value(sampling: Any, runs: int) -> float:
     """Ann has 4 records, and of ε = 1 the sample may lose half. The outcome is tea in the sample."""
-    with sampling_seen() as seen:
+    with recorded_samples() as samples:
 
         def last(release: Any) -> Hashable:
-            return seen[-1]
+            return samples[-1]
 
         method = SampledGroups(limit=4, sampling=sampling)
         return Trial(method, 4, last, runs, promised=0.5).p_value()
@@ -225,7 +225,7 @@ def larger_lot(times: int) -> Iterator[None]:
     real_admission, real_within = sampled_groups.admission, laplace.epsilon_within
 
     def admission(epsilon: Fraction, limit: int) -> int:
-        return min(EVERYONE, times * real_admission(epsilon, limit))
+        return min(ALL_USERS, times * real_admission(epsilon, limit))
 
     def within(epsilon: Fraction, share: Fraction) -> Fraction:
         return real_within(epsilon, share / times if share < 1 else share)
@@ -242,7 +242,7 @@ def test_the_sample_loses_half(sampling: Any) -> None:
     assert sample_p_value(sampling, 1_000) > LEVEL
 
 
-def test_a_lot_that_takes_eight_times_too_many_is_seen() -> None:
+def test_an_eightfold_tie_breaking_bias_is_rejected() -> None:
     with larger_lot(1):
         assert sample_p_value("row", 500) > LEVEL
     with larger_lot(8):
@@ -255,13 +255,13 @@ def choice_paid(times: int) -> Iterator[None]:
 
     def dearer(scored: Scored, grant: Grant, noise: NoiseSource) -> int:
         grant.spend()
-        return choose(scored, Grant(grant.epsilon * Decimal(times)), noise)
+        return choose_candidate(scored, Grant(grant.epsilon * Decimal(times)), noise)
 
-    with mock.patch("headcount.methods.counts.dpsense.choose", dearer):
+    with mock.patch("headcount.methods.counts.dpsense.choose_candidate", dearer):
         yield
 
 
-def test_a_choice_that_costs_ten_times_what_is_paid_is_seen() -> None:
+def test_a_selection_costing_ten_times_its_budget_is_rejected() -> None:
     """ε = 5, of which the choice may lose 0.5; the outcome is θ. Ann, with 4 records, moves θ = 4 the most."""
 
     def theta(release: Any) -> Hashable:

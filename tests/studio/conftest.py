@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from headcount.studio.access import Role, Visitor
-from headcount.studio.app import app_of
+from headcount.studio.app import app_for_studio
 from headcount.studio.settings import Settings
 from headcount.studio.studio import Studio
 from headcount.studio.web import templates
@@ -47,9 +47,9 @@ class Browser(TestClient):
         """Return who this browser is, as the server sees it."""
         signed = self.cookies.get(self.studio.cookies.name, "")
         secret = signed.rpartition(".")[0]
-        found = self.studio.people.of_session(secret)
-        assert found is not None
-        return found
+        session = self.studio.users.of_session(secret)
+        assert session is not None
+        return session
 
 
 @pytest.fixture(autouse=True)
@@ -65,15 +65,15 @@ OBJECT = re.compile(r"(?:<|&lt;)(?:built-in|bound method|function|class \b|headc
 @pytest.fixture(autouse=True)
 def _no_objects(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Search every page that a test renders for Python objects, and fail at its end: the studio catches errors."""
-    answer, shown = templates._answer, list[str]()
+    answer, shown = templates._render, list[str]()
 
     def searched(request: Any, name: str, status: int, values: dict[str, Any]) -> Any:
-        made = answer(request, name, status, values)
-        text = bytes(made.body).decode()
+        response = answer(request, name, status, values)
+        text = bytes(response.body).decode()
         shown.extend(f"{name}: {text[max(0, at.start() - 80) : at.end() + 80]}" for at in OBJECT.finditer(text))
-        return made
+        return response
 
-    monkeypatch.setattr(templates, "_answer", searched)
+    monkeypatch.setattr(templates, "_render", searched)
     yield
     assert not shown, "\n".join(shown)
 
@@ -81,22 +81,22 @@ def _no_objects(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def studio(tmp_path: Path) -> Iterator[Studio]:
     """A studio with a curator and two analysts; nothing of the queue is worked on."""
-    made = Studio(Settings(tmp_path / "desk"))
-    people(made)
-    yield made
-    made.stop()
+    running = Studio(Settings(tmp_path / "desk"))
+    people(running)
+    yield running
+    running.stop()
 
 
 def people(studio: Studio) -> None:
     """Make the people that tests sign in as."""
     from headcount.studio.security.passwords import hashed
-    from headcount.studio.store.users import _added
+    from headcount.studio.store.users import _add_user
 
     kept = _kept.setdefault(PASSWORD, "") or hashed(PASSWORD)
     _kept[PASSWORD] = kept
     with studio.store.writing() as run:
         for name, role in (("cora", Role.CURATOR), ("ann", Role.ANALYST), ("bob", Role.ANALYST)):
-            _added(run, name, role, 0.0, kept)
+            _add_user(run, name, role, 0.0, kept)
 
 
 _kept: dict[str, str] = {}
@@ -115,19 +115,19 @@ def published(studio: Studio) -> Studio:
 def publish(studio: Studio) -> None:
     """Open a dataset in a studio, and publish a release of it."""
     (studio.settings.files / "visits.csv").write_text(LOG, encoding="utf-8")
-    by_name = {each.name: each for each in studio.people.listed()}
+    by_name = {user.name: user for user in studio.users.listed()}
     cora = by_name["cora"].visitor()
     flags = {"user": "user", "item": "venue", "items": ["v0", "v1", "v2"]}
-    made = studio.datasets.register(cora, name="visits", source={"files": ["visits.csv"]}, flags=flags)
-    studio.datasets.open(cora, made.id, epsilon="10")
-    studio.datasets.allow(cora, made.id, by_name["ann"].id, "1")
+    dataset = studio.datasets.register(cora, name="visits", source={"files": ["visits.csv"]}, flags=flags)
+    studio.datasets.open(cora, dataset.id, epsilon="10")
+    studio.datasets.allow(cora, dataset.id, by_name["ann"].id, "1")
     put(studio, make(items=["v0", "v1", "v2"], contexts=["Monday", "Friday"]))
 
 
 @pytest.fixture
 def app(studio: Studio) -> FastAPI:
     """The application of the studio."""
-    return app_of(studio)
+    return app_for_studio(studio)
 
 
 @pytest.fixture
@@ -146,12 +146,12 @@ def client(browser: Callable[..., Browser]) -> Callable[[Role | str | None], Bro
     names = {Role.CURATOR: "cora", Role.ANALYST: "ann"}
 
     def signed_in(who: Role | str | None) -> Browser:
-        made = browser()
+        session = browser()
         if who is not None:
-            begun = _session(made.studio, names.get(Role(who), "") if who in set(Role) else str(who))
-            made.cookies.set(made.studio.cookies.name, begun, domain=made.base_url.host, path="/")
-            made.remember()
-        return made
+            begun = _session(session.studio, names.get(Role(who), "") if who in set(Role) else str(who))
+            session.cookies.set(session.studio.cookies.name, begun, domain=session.base_url.host, path="/")
+            session.remember()
+        return session
 
     return signed_in
 
@@ -160,7 +160,7 @@ def _session(studio: Studio, name: str) -> str:
     """Begin a session without the password, which takes its time."""
     from headcount.studio.store import sessions
 
-    person = next(each for each in studio.people.listed() if each.name == name)
+    person = next(user for user in studio.users.listed() if user.name == name)
     with studio.store.writing() as run:
         begun = sessions.begin(run, person.id, _now())
     return studio.cookies.signed(begun.secret)

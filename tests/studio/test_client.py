@@ -20,7 +20,7 @@ import pytest
 
 import headcount as hc
 from headcount.errors import DataError, RefusedError, SurroundingsError, UnknownNameError, UsageError
-from headcount.studio.app import app_of
+from headcount.studio.app import app_for_studio
 from headcount.studio.client import Client
 from headcount.studio.settings import Limits, Settings
 from headcount.studio.studio import Studio
@@ -48,14 +48,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("client")
     held: list[Studio] = []
 
-    def made(port: int) -> object:
+    def make_app(port: int) -> object:
         held.append(Studio(Settings(folder / "desk", port=port, limits=Limits(step_seconds=0.0))))
-        return app_of(held[0])
+        return app_for_studio(held[0])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADCOUNT_LEDGER_KEY", str(folder / "ledger.key"))
         patch.setenv("HEADCOUNT_LEDGER_ANCHOR", str(folder / "ledger.anchor"))
-        with serving(made) as base:
+        with serving(make_app) as base:
             studio = held[0]
             people(studio)
             rows = "person,venue\n" + "".join(f"u{n},{('tea', 'rye')[n % 3 == 0]}\n" for n in range(600))
@@ -68,7 +68,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             studio.datasets.open(cora, dataset.id, epsilon="10")
             studio.datasets.allow(cora, dataset.id, ann.id or "", "3")
             mine, his = (
-                Client(base, studio.people.make_token(visitor_of(studio, name), "test")[1])
+                Client(base, studio.users.make_token(visitor_of(studio, name), "test")[1])
                 for name in ("ann", "bob")
             )
             key = put(studio, make(contexts=("Monday", "Friday")), title="Where people go")
@@ -82,7 +82,7 @@ def test_a_release_arrives_as_it_was_released(served: Served) -> None:
     wanted = make(contexts=("Monday", "Friday"))
     assert got.top(3, "friday") == wanted.top(3, "friday")
     assert got.to_json() == wanted.to_json()
-    assert all(got.tables[name].equals(each) for name, each in wanted.tables.items())
+    assert all(got.tables[name].equals(table) for name, table in wanted.tables.items())
 
 
 def test_what_goes_wrong_is_raised_as_it_is_here(served: Served) -> None:
@@ -118,7 +118,7 @@ def test_a_token_for_this_machine_goes_through_no_proxy() -> None:
     with odd(releases=(200, {}, b"[]")) as client:
         proxy = {"http_proxy": client.url, "https_proxy": client.url, "no_proxy": "", "NO_PROXY": ""}
         ask = "import sys, headcount.studio.client as c; c.Client(sys.argv[1], 'secret', timeout=5).releases()"
-        said = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", ask, "http://127.0.0.1:1"],
             env=os.environ | proxy,
             capture_output=True,
@@ -126,18 +126,18 @@ def test_a_token_for_this_machine_goes_through_no_proxy() -> None:
             timeout=60,
             check=False,
         )
-        assert Odd.seen == []
-        assert "cannot be reached" in said.stderr
+        assert Odd.requested_paths == []
+        assert "cannot be reached" in completed.stderr
 
 
 class Odd(BaseHTTPRequestHandler):
     """A server that is no studio."""
 
     answers: ClassVar[dict[str, tuple[int, dict[str, str], bytes]]] = {}
-    seen: ClassVar[list[str]] = []
+    requested_paths: ClassVar[list[str]] = []
 
     def do_GET(self) -> None:
-        Odd.seen.append(self.path)
+        Odd.requested_paths.append(self.path)
         status, headers, content = Odd.answers[self.path]
         self.send_response(status)
         for name, value in headers.items():
@@ -152,7 +152,7 @@ class Odd(BaseHTTPRequestHandler):
 @contextmanager
 def odd(**answers: tuple[int, dict[str, str], bytes]) -> Iterator[Client]:
     Odd.answers = {f"/api/v1/{path}": answer for path, answer in answers.items()}
-    Odd.seen = []
+    Odd.requested_paths = []
     with HTTPServer(("127.0.0.1", 0), Odd) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -167,10 +167,10 @@ def test_a_token_goes_nowhere_else() -> None:
     with odd(releases=(302, {"Location": "/api/v1/datasets"}, b""), datasets=(200, {}, b"[]")) as client:
         with pytest.raises(hc.HeadcountError, match="302"):
             client.releases()
-        assert Odd.seen == ["/api/v1/releases"]
+        assert Odd.requested_paths == ["/api/v1/releases"]
 
 
-def test_what_is_no_studio_is_said_to_be_none() -> None:
+def test_a_server_that_is_no_studio_is_refused() -> None:
     with odd(releases=(200, {}, b"<html>"), datasets=(502, {}, b"bad gateway")) as client:
         with pytest.raises(SurroundingsError, match="does not answer as a studio does"):
             client.releases()
@@ -200,9 +200,9 @@ def test_what_the_page_shows_runs(served: Served, monkeypatch: pytest.MonkeyPatc
     page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     (shown,) = re.findall(r"^```text\n(client = hc\.Client.*?)^```$", page, re.MULTILINE | re.DOTALL)
     address, token = served.base, served.ann.token
-    told = shown.replace('"http://127.0.0.1:8000"', repr(address)).replace('"hc_…"', repr(token))
+    example = shown.replace('"http://127.0.0.1:8000"', repr(address)).replace('"hc_…"', repr(token))
     names: dict[str, Any] = {"hc": hc}
-    exec(compile(told, "docs/python.md", "exec"), names)
+    exec(compile(example, "docs/python.md", "exec"), names)
     assert names["ranking"].top(1)[0]["item"] == "tea"
     assert served.ann.budget("visits")["epsilon"]["left"] == "2.5"
     with pytest.raises(RefusedError, match="costs"):

@@ -27,22 +27,22 @@ import pytest
 
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 from headcount.events.sources.databases.duckdb_files import CONFINED
-from headcount.events.sources.databases.table_or_query import Asked
+from headcount.events.sources.databases.table_or_query import TableOrQuery
 from headcount.events.sources.source import open_source
 from headcount.releases.release import Release, load
 from headcount.run.charge import WithheldError
 from headcount.studio.access import NotAllowedError
 from headcount.studio.jobs import plan_pool, runner, tasks
-from headcount.studio.jobs.ipc import Gate, Line, Told
+from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage
 from headcount.studio.jobs.job_request import CancelledError
-from headcount.studio.jobs.tasks import Announced
-from headcount.studio.jobs.worker import _answer, _tellable
+from headcount.studio.jobs.tasks import WorkerCharging
+from headcount.studio.jobs.worker import _run_task, _visible_error
 from headcount.studio.settings import Limits, Settings
 from headcount.studio.store.jobs import Job
 from headcount.studio.store.throttling import TooManyError
 from headcount.studio.studio import Studio
 from tests.studio.conftest import Browser, people
-from tests.studio.support.dataset import ASKED, opened, who
+from tests.studio.support.dataset import REQUEST, opened, who
 
 SLOW = "tests.studio.support.slow_worker"
 
@@ -50,57 +50,59 @@ SLOW = "tests.studio.support.slow_worker"
 @pytest.fixture
 def studio(tmp_path: Path) -> Iterator[Studio]:
     """A studio with short steps of time."""
-    made = Studio(Settings(tmp_path / "desk", limits=Limits(step_seconds=0.1)))
-    people(made)
-    yield made
-    made.stop()
+    running = Studio(Settings(tmp_path / "desk", limits=Limits(step_seconds=0.1)))
+    people(running)
+    yield running
+    running.stop()
 
 
 def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
     """Wait until something is so."""
     ends = time.monotonic() + seconds
-    while not (found := condition()):
+    while not (value := condition()):
         assert time.monotonic() < ends, "it did not come about"
         time.sleep(0.02)
-    return found
+    return value
 
 
 def _over(studio: Studio, job: Job) -> Job:
     cora = who(studio, "cora")
-    return until(lambda: (found := studio.jobs.get(cora, job.id)).is_over and found)  # type: ignore[no-any-return]
+    return until(lambda: (current := studio.jobs.get(cora, job.id)).is_over and current)  # type: ignore[no-any-return]
 
 
-def test_a_release_is_made_and_the_same_request_costs_nothing(studio: Studio) -> None:
+def test_a_release_is_computed_and_the_same_request_costs_nothing(studio: Studio) -> None:
     dataset, cora, ann = opened(studio), who(studio, "cora"), who(studio, "ann")
     studio.datasets.allow(cora, dataset.id, str(ann.id), "1")
     studio.start()
-    first = _over(studio, studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED))
+    first = _over(studio, studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=REQUEST))
     assert (first.state, first.entry) == ("done", 3)
-    (made,) = studio.releases.listed(cora)
-    release = load(studio.releases.folder_of(made))
+    (listed,) = studio.releases.listed(cora)
+    release = load(studio.releases.folder_of(listed))
     assert (release.is_private, release.ledger and release.ledger["entry"]) == (True, 3)
-    assert datetime.fromisoformat(release.created).timestamp() == int(first.created) == int(made.created)
+    assert datetime.fromisoformat(release.created).timestamp() == int(first.created) == int(listed.created)
     assert studio.ledger.show("visits").epsilon == 1
-    early = _over(studio, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED))
+    early = _over(studio, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST))
     assert early.state == "failed"  # what a curator reviews, or withheld, is not had by asking for it
     assert early.outcome is not None
     assert "not published" in early.outcome["problem"]
     assert studio.releases.listed(ann) == []
     until(lambda: not (studio.settings.releases / early.id).exists())  # the copy is of no use to the studio
-    assert load(studio.releases.folder_of(made)).is_private
-    studio.releases.publish(cora, made.id)
-    second = _over(studio, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED))
+    assert load(studio.releases.folder_of(listed)).is_private
+    studio.releases.publish(cora, listed.id)
+    second = _over(studio, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST))
     assert second.outcome is not None
     assert (second.state, second.outcome["earlier"], second.entry) == ("done", True, None)
     assert (studio.settings.releases / second.id).is_dir()
     assert studio.ledger.show("visits").epsilon == 1
     refused = _over(
-        studio, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked={**ASKED, "epsilon": "2"})
+        studio, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked={**REQUEST, "epsilon": "2"})
     )
     assert refused.outcome is not None
     assert (refused.state, refused.outcome["error"]) == ("failed", "RefusedError")
     assert refused.outcome["problem"] == "this is beyond the budget; of your own, ε = 1 is left"
-    assert until(lambda: {each.state for each in studio.releases.listed(ann)} == {"own", "published"})
+    assert until(
+        lambda: {listed_release.state for listed_release in studio.releases.listed(ann)} == {"own", "published"}
+    )
     assert studio.ledger.verify().ok
 
 
@@ -123,15 +125,15 @@ def _is_there(pid: int) -> bool:
     return False
 
 
-def test_cancelling_and_crashing_once_data_was_opened_stays_charged_and_harms_nobody(
+def test_cancelling_and_crashing_once_data_was_opened_stays_charged_and_harms_no_other_job(
     studio: Studio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "WORKER", SLOW)
     dataset, cora = opened(studio), who(studio, "cora")
     studio.start()
-    job = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    job = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=REQUEST)
     pid = _reserved(studio, job)
-    waiting = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    waiting = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=REQUEST)
     studio.jobs.cancel(cora, job.id)
     cancelled = _over(studio, job)
     assert cancelled.outcome is not None
@@ -147,11 +149,11 @@ def test_cancelling_and_crashing_once_data_was_opened_stays_charged_and_harms_no
     assert (account.epsilon, account.open) == (Decimal(2), 2)
     ann = who(studio, "ann")
     studio.datasets.allow(cora, dataset.id, str(ann.id), "1")
-    theirs = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    theirs = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST)
     os.kill(_reserved(studio, theirs), signal.SIGKILL)
-    told = _over(studio, theirs).outcome
-    assert told is not None
-    assert told["error"] == "WithheldError"  # whether data took all memory is not for an analyst
+    outcome = _over(studio, theirs).outcome
+    assert outcome is not None
+    assert outcome["error"] == "WithheldError"  # whether data took all memory is not for an analyst
 
 
 @pytest.mark.parametrize("ending", ["cancelled", "killed", "late", "stopped"])
@@ -164,7 +166,7 @@ def test_no_rows_stay_in_the_temporary_folder_however_work_ends(
     monkeypatch.setattr(runner, "WORKER", SLOW)
     dataset, cora = opened(studio), who(studio, "cora")
     studio.start()
-    job = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    job = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=REQUEST)
     pid = _reserved(studio, job)
     until(lambda: list(place.rglob("rows.arrow")))
     if ending == "cancelled":
@@ -184,19 +186,19 @@ def test_no_rows_stay_in_the_temporary_folder_however_work_ends(
 def test_a_worker_ends_when_its_server_does(studio: Studio, tmp_path: Path) -> None:
     opened(studio)
     dataset = studio.datasets.listed(who(studio, "cora"))[0]
-    told = Told.of(
+    task = TaskMessage.create(
         studio.settings,
         "release",
         dataset,
         family="counts",
-        asked=ASKED,
+        asked=REQUEST,
         analyst="cora",
         out=str(tmp_path / "out"),
     )
     server = (
         "import subprocess, sys; "
         f"worker = subprocess.Popen([sys.executable, '-m', {SLOW!r}], stdin=subprocess.PIPE, text=True); "
-        f"worker.stdin.write({told.line()!r}); worker.stdin.flush(); print(worker.pid, flush=True); worker.wait()"
+        f"worker.stdin.write({task.line()!r}); worker.stdin.flush(); print(worker.pid, flush=True); worker.wait()"
     )
     with subprocess.Popen([sys.executable, "-c", server], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
@@ -208,21 +210,30 @@ def test_a_worker_ends_when_its_server_does(studio: Studio, tmp_path: Path) -> N
     assert studio.ledger.show("visits").epsilon == 1
 
 
-def test_looks_charge_nothing_and_stay_inside(studio: Studio) -> None:
+def test_quick_tasks_charge_nothing_and_stay_inside(studio: Studio) -> None:
     dataset, cora, ann = opened(studio), who(studio, "cora"), who(studio, "ann")
     studio.datasets.allow(cora, dataset.id, str(ann.id), "0.5")
-    look = studio.work.look
-    seen = look(cora, "inspect", source={"files": ["visits.csv"]})
-    assert (seen["rows"], seen["reads"], seen["flags"]) == (200, "events", {"user": "user", "item": "venue"})
-    assert [each["name"] for each in look(cora, "columns", dataset=dataset.id)["columns"]] == ["user", "venue"]
-    plan = look(ann, "plan", dataset=dataset.id, family="counts", asked={**ASKED, "epsilon": "0.5"})
+    look = studio.work.run_quick_task
+    description = look(cora, "inspect", source={"files": ["visits.csv"]})
+    assert (description["rows"], description["reads"], description["flags"]) == (
+        200,
+        "events",
+        {"user": "user", "item": "venue"},
+    )
+    assert [column_row["name"] for column_row in look(cora, "columns", dataset=dataset.id)["columns"]] == [
+        "user",
+        "venue",
+    ]
+    plan = look(ann, "plan", dataset=dataset.id, family="counts", asked={**REQUEST, "epsilon": "0.5"})
     assert (plan["ledger"]["left"], plan["cells"], plan["method"]) == ("0.5", {"items": 3}, "sra")
     assert "epsilon" not in plan["ledger"]  # of the whole dataset
-    assert look(cora, "plan", dataset=dataset.id, family="counts", asked=ASKED)["ledger"]["epsilon"]["left"] == "3"
+    assert (
+        look(cora, "plan", dataset=dataset.id, family="counts", asked=REQUEST)["ledger"]["epsilon"]["left"] == "3"
+    )
     with pytest.raises(HeadcountError, match=r"beyond the budget; of your own, ε = 0\.5 is left"):
-        look(ann, "plan", dataset=dataset.id, family="counts", asked=ASKED)
+        look(ann, "plan", dataset=dataset.id, family="counts", asked=REQUEST)
     with pytest.raises(UsageError, match="limit must be a whole number"):
-        look(cora, "plan", dataset=dataset.id, family="counts", asked={**ASKED, "limit": 0})
+        look(cora, "plan", dataset=dataset.id, family="counts", asked={**REQUEST, "limit": 0})
     for kind in ("inspect", "columns"):
         with pytest.raises(NotAllowedError):
             look(ann, kind, dataset=dataset.id)
@@ -233,7 +244,7 @@ def test_looks_charge_nothing_and_stay_inside(studio: Studio) -> None:
     ):
         with pytest.raises(HeadcountError):
             look(cora, "inspect", source=source)
-    warm = studio.work._looking._idle[0]
+    warm = studio.work._plan_pool._idle[0]
     os.kill(warm.process.pid, signal.SIGKILL)
     warm.process.wait()
     assert look(cora, "columns", dataset=dataset.id)["source"] == "visits.csv"
@@ -254,48 +265,50 @@ def test_plans_of_one_analyst_delay_no_other_user(studio: Studio, monkeypatch: p
         at_once[0] -= 1
         return {"done": {}}
 
-    monkeypatch.setattr(plan_pool._Warm, "ask", ask)
-    asked = {**ASKED, "epsilon": "0.5"}
+    monkeypatch.setattr(plan_pool._WarmProcess, "ask", ask)
+    request = {**REQUEST, "epsilon": "0.5"}
 
     def plan(_number: int) -> Any:
         try:
-            return studio.work.look(ann, "plan", dataset=dataset.id, family="counts", asked=asked)
+            return studio.work.run_quick_task(ann, "plan", dataset=dataset.id, family="counts", asked=request)
         except TooManyError as error:
             return error.seconds
 
     with ThreadPoolExecutor(12) as pool:
         plans = [pool.submit(plan, number) for number in range(12)]
-        until(lambda: sum(each.done() for each in plans) == 9)
-        assert {each.result() for each in plans if each.done()} == {1.0}
-        others = pool.submit(studio.work.look, cora, "columns", dataset=dataset.id)
+        until(lambda: sum(plan.done() for plan in plans) == 9)
+        assert {plan.result() for plan in plans if plan.done()} == {1.0}
+        others = pool.submit(studio.work.run_quick_task, cora, "columns", dataset=dataset.id)
         until(lambda: at_once[0] == 2)  # the other process is free for another user
         go_on.set()
         assert others.result(60) == {}
-        assert [each.result(60) for each in plans].count({}) == 3
+        assert [plan.result(60) for plan in plans].count({}) == 3
     assert most == [2]
-    assert (studio.work._looking._asking, studio.work._looking._own) == ({}, {})
+    assert (studio.work._plan_pool._asking, studio.work._plan_pool._own) == ({}, {})
 
 
-def test_looks_of_analysts_leave_a_process_to_curators(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_tasks_of_analysts_leave_a_process_to_curators(
+    studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dataset, cora = opened(studio), who(studio, "cora")
     asking, go_on = list[str](), threading.Event()
 
-    def ask(_warm: Any, told: Told, _seconds: float) -> dict[str, Any]:
-        asking.append(told.analyst)
-        assert told.by_curator or go_on.wait(60)
+    def ask(_warm: Any, task: TaskMessage, _seconds: float) -> dict[str, Any]:
+        asking.append(task.analyst)
+        assert task.by_curator or go_on.wait(60)
         return {"done": {}}
 
-    monkeypatch.setattr(plan_pool._Warm, "ask", ask)
+    monkeypatch.setattr(plan_pool._WarmProcess, "ask", ask)
     monkeypatch.setattr(plan_pool, "_WAITING", 0)
     for name in ("ann", "bob"):
         studio.datasets.allow(cora, dataset.id, str(who(studio, name).id), "0.5")
     with ThreadPoolExecutor(2) as pool:
         looks = [
-            pool.submit(studio.work.look, who(studio, name), "forecast", dataset=dataset.id)
+            pool.submit(studio.work.run_quick_task, who(studio, name), "forecast", dataset=dataset.id)
             for name in ("ann", "bob")
         ]
-        until(lambda: studio.work._looking._asking.total() == 2 and asking)
-        assert studio.work.look(cora, "columns", dataset=dataset.id) == {}
+        until(lambda: studio.work._plan_pool._asking.total() == 2 and asking)
+        assert studio.work.run_quick_task(cora, "columns", dataset=dataset.id) == {}
         assert len(asking) == 2  # an analyst, then the curator; the other analyst waits
         go_on.set()
         assert [look.result(60) for look in looks] == [{}, {}]
@@ -307,17 +320,17 @@ def test_a_request_beyond_the_budget_is_refused_before_a_process_starts(
     dataset, cora, ann = opened(studio), who(studio, "cora"), who(studio, "ann")
     studio.datasets.allow(cora, dataset.id, str(ann.id), "0.5")
     browser = client("ann")
-    wanted = {"dataset": dataset.id, "family": "counts", "asked": ASKED}
+    wanted = {"dataset": dataset.id, "family": "counts", "asked": REQUEST}
     refused = browser.post("/api/v1/jobs", json=wanted)
     assert (refused.status_code, refused.json()["error"]) == (409, "RefusedError")
     assert studio.jobs.listed(cora) == []
-    job = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    job = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST)
     studio.jobs.cancel(ann, job.id)
     until(lambda: studio.jobs.get(ann, job.id).is_over)
     assert browser.post(f"/api/v1/jobs/{job.id}/again").status_code == 409
     assert browser.post(f"/runs/{job.id}/again").status_code == 409
-    assert [each.id for each in studio.jobs.listed(cora)] == [job.id]
-    fits = browser.post("/api/v1/jobs", json={**wanted, "asked": {**ASKED, "epsilon": "0.5"}})
+    assert [job_row.id for job_row in studio.jobs.listed(cora)] == [job.id]
+    fits = browser.post("/api/v1/jobs", json={**wanted, "asked": {**REQUEST, "epsilon": "0.5"}})
     assert fits.status_code == 202
 
 
@@ -325,17 +338,17 @@ def test_too_many_plans_are_answered_with_429_and_when_to_ask_again(
     studio: Studio, client: Callable[[str], Browser], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset, cora = opened(studio), client("cora")
-    monkeypatch.setattr(plan_pool, "_OF_ONE", 0)
-    answer = cora.post(f"/api/v1/datasets/{dataset.id}/plan", json={"family": "counts", "asked": ASKED})
+    monkeypatch.setattr(plan_pool, "_MOST_PER_USER", 0)
+    answer = cora.post(f"/api/v1/datasets/{dataset.id}/plan", json={"family": "counts", "asked": REQUEST})
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
 
 
-def test_a_look_that_takes_too_long_is_ended(studio: Studio) -> None:
+def test_a_quick_task_that_takes_too_long_is_ended(studio: Studio) -> None:
     dataset, cora = opened(studio), who(studio, "cora")
-    studio.work._looking._seconds = 0.001
+    studio.work._plan_pool._seconds = 0.001
     with pytest.raises(SurroundingsError, match="too long"):
-        studio.work.look(cora, "columns", dataset=dataset.id)
-    assert studio.work._looking._idle == []
+        studio.work.run_quick_task(cora, "columns", dataset=dataset.id)
+    assert studio.work._plan_pool._idle == []
 
 
 def test_a_duckdb_file_opens_no_other_file(
@@ -344,39 +357,45 @@ def test_a_duckdb_file_opens_no_other_file(
     import duckdb
 
     pq.write_table(pa.table({"password": ["hush"]}), tmp_path / "secret.parquet")
-    with duckdb.connect(str(tmp_path / "sent.duckdb")) as made:
-        made.sql(f"CREATE VIEW peek AS SELECT * FROM read_parquet('{tmp_path}/secret.parquet')")
-        made.sql("CREATE TABLE fine AS SELECT 'ann' AS who")
+    with duckdb.connect(str(tmp_path / "sent.duckdb")) as connection:
+        connection.sql(f"CREATE VIEW peek AS SELECT * FROM read_parquet('{tmp_path}/secret.parquet')")
+        connection.sql("CREATE TABLE fine AS SELECT 'ann' AS who")
     address = f"duckdb://{tmp_path}/sent.duckdb"
-    assert open_source(address, asked=Asked("peek", None)).names == ["password"]
+    assert open_source(address, target=TableOrQuery("peek", None)).names == ["password"]
     monkeypatch.setenv(CONFINED, "1")
-    for asked in (Asked("peek", None), Asked(None, f"SELECT * FROM read_parquet('{tmp_path}/secret.parquet')")):
+    for target in (
+        TableOrQuery("peek", None),
+        TableOrQuery(None, f"SELECT * FROM read_parquet('{tmp_path}/secret.parquet')"),
+    ):
         with pytest.raises(DataError):
-            open_source(address, asked=asked)
-    assert open_source(address, asked=Asked("fine", None)).names == ["who"]
+            open_source(address, target=target)
+    assert open_source(address, target=TableOrQuery("fine", None)).names == ["who"]
 
 
 @pytest.mark.parametrize("pragma", ["pragma_database_list", "pragma_table_list", "pragma_compile_options()"])
-def test_a_query_of_sqlite_is_not_told_where_the_studio_lies(
+def test_an_error_of_a_sqlite_query_does_not_reveal_the_studios_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pragma: str
 ) -> None:
-    with contextlib.closing(sqlite3.connect(tmp_path / "sent.db")) as made:
-        made.execute("CREATE TABLE fine (who TEXT)")
+    with contextlib.closing(sqlite3.connect(tmp_path / "sent.db")) as connection:
+        connection.execute("CREATE TABLE fine (who TEXT)")
     address = f"sqlite:///{tmp_path}/sent.db"
 
     def rows(query: str) -> int:
-        source = open_source(address, asked=Asked(None, query))
+        source = open_source(address, target=TableOrQuery(None, query))
         return sum(batch.num_rows for batch in source.batches(source.names))
 
     assert rows(f"SELECT * FROM {pragma}") > 0
     monkeypatch.setenv(CONFINED, "1")
     with pytest.raises(DataError):
         rows(f"SELECT * FROM {pragma}")
-    for asked in (Asked("fine", None), Asked(None, "SELECT who FROM fine, (SELECT 1 FROM sqlite_master)")):
-        assert open_source(address, asked=asked).names == ["who"]
+    for target in (
+        TableOrQuery("fine", None),
+        TableOrQuery(None, "SELECT who FROM fine, (SELECT 1 FROM sqlite_master)"),
+    ):
+        assert open_source(address, target=target).names == ["who"]
 
 
-def test_an_analyst_is_told_that_a_charged_job_stays_charged_when_the_disk_is_full(
+def test_an_analyst_learns_that_a_charged_job_stays_charged_when_the_disk_is_full(
     studio: Studio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any, **__: Any) -> Path:
@@ -386,14 +405,16 @@ def test_an_analyst_is_told_that_a_charged_job_stays_charged_when_the_disk_is_fu
     monkeypatch.chdir(studio.settings.files)
     monkeypatch.setattr(Release, "save", full)
     about = studio.datasets.listed(who(studio, "cora"))[0]
-    told = Told.of(studio.settings, "release", about, family="counts", asked=ASKED, analyst="ann", out="out")
-    line = Line(io.StringIO())
-    failed = _answer(tasks.release, Told.from_line(told.line()), line, Gate(line))["failed"]
+    task = TaskMessage.create(
+        studio.settings, "release", about, family="counts", asked=REQUEST, analyst="ann", out="out"
+    )
+    line = ServerPipe(io.StringIO())
+    failed = _run_task(tasks.release, TaskMessage.from_line(task.line()), line, CancellationGate(line))["failed"]
     assert failed == WithheldError().to_json()
     assert studio.ledger.show("visits").epsilon == 1
     (studio.settings.files / "visits.csv").unlink()  # what fails before any event is read is given back
-    told = replace(told, asked={**ASKED, "epsilon": "0.5"})
-    failed = _answer(tasks.release, Told.from_line(told.line()), line, Gate(line))["failed"]
+    task = replace(task, asked={**REQUEST, "epsilon": "0.5"})
+    failed = _run_task(tasks.release, TaskMessage.from_line(task.line()), line, CancellationGate(line))["failed"]
     assert "stays charged" not in str(failed)
     assert studio.ledger.show("visits").epsilon == 1
 
@@ -406,22 +427,22 @@ def test_who_cancels_while_it_is_charged_gets_the_cost_back(
     from headcount.run.curator import Curator
 
     opened(studio)
-    told = io.StringIO()
-    gate = Gate(Line(told))
+    output = io.StringIO()
+    gate = CancellationGate(ServerPipe(output))
     gate._cancelled = True  # as if somebody cancelled just now, and waits for the lock
-    charging = Announced(studio.ledger, "visits", None, "cora", line=Line(told), gate=gate)
+    charging = WorkerCharging(studio.ledger, "visits", None, "cora", line=ServerPipe(output), gate=gate)
     curator = Curator(charging=charging)
     log = EventLog.of([("ann", "tea")], items=["rye", "tea"])
     with pytest.raises(CancelledError, match="nothing was charged"):
-        curator.run(curator.prepare(ReleaseRequest(**ASKED), log))
+        curator.run(curator.prepare(ReleaseRequest(**REQUEST), log))
     assert [entry.kind for entry in studio.ledger.history()] == ["create", "reserve", "refund"]
     assert studio.ledger.show("visits").epsilon == 0
 
 
-def test_an_analyst_is_not_told_what_is_wrong_with_a_file() -> None:
+def test_an_analyst_does_not_learn_the_error_in_a_file() -> None:
     wrong = DataError("column 'usr' is not in visits.csv")
-    told = Told("release", "desk", "sqlite:///x.db")
-    assert "usr" not in str(_tellable(wrong, told))
-    assert _tellable(wrong, Told("release", "desk", "sqlite:///x.db", by_curator=True)) is wrong
-    asked = UsageError("limit must be at least 1")
-    assert _tellable(asked, told) is asked
+    task = TaskMessage("release", "desk", "sqlite:///x.db")
+    assert "usr" not in str(_visible_error(wrong, task))
+    assert _visible_error(wrong, TaskMessage("release", "desk", "sqlite:///x.db", by_curator=True)) is wrong
+    error = UsageError("limit must be at least 1")
+    assert _visible_error(error, task) is error

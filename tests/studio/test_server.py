@@ -16,8 +16,8 @@ import uvicorn
 
 from benchmarks.studio import Server, free_port
 from headcount.studio import server as serving
-from headcount.studio.app import app_of
-from headcount.studio.server import PatientProtocol, config_of
+from headcount.studio.app import app_for_studio
+from headcount.studio.server import DeadlineProtocol, config_of
 from headcount.studio.settings import Settings
 from headcount.studio.studio import Studio
 from tests.studio.conftest import people
@@ -36,10 +36,10 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Studio]:
     monkeypatch.setattr(serving, "CONNECTIONS", 2 * SMALL)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
-        found = listening.getsockname()[1]
-        studio = Studio(Settings(tmp_path / "desk", port=found))
+        port = listening.getsockname()[1]
+        studio = Studio(Settings(tmp_path / "desk", port=port))
         people(studio)
-        server = uvicorn.Server(config_of(app_of(studio), studio.settings))
+        server = uvicorn.Server(config_of(app_for_studio(studio), studio.settings))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         while not server.started:
@@ -47,7 +47,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Studio]:
         yield studio
         server.should_exit = True
         thread.join(60)
-    assert PatientProtocol._incomplete == {}
+    assert DeadlineProtocol._incomplete == {}
 
 
 @pytest.fixture
@@ -121,29 +121,29 @@ def test_a_body_that_arrives_is_not_ended(port: int) -> None:
 def test_a_client_that_does_not_read_its_answer_is_ended(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests in a row whose answers fill every buffer."""
     lost: list[bool] = []
-    kept = PatientProtocol.connection_lost
+    kept = DeadlineProtocol.connection_lost
 
-    def lose(self: PatientProtocol, exc: Exception | None) -> None:
+    def lose(self: DeadlineProtocol, exc: Exception | None) -> None:
         lost.append(self.flow.write_paused)
         kept(self, exc)
 
-    monkeypatch.setattr(PatientProtocol, "connection_lost", lose)
+    monkeypatch.setattr(DeadlineProtocol, "connection_lost", lose)
     with socket.socket() as line:
         line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         line.connect(("127.0.0.1", port))
-        asked = b"GET /static/vendor/vega.min.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        request = b"GET /static/vendor/vega.min.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
         line.settimeout(0.2)
         ends = time.monotonic() + 20
         while not lost and time.monotonic() < ends:
             try:
-                line.sendall(asked * 100)
+                line.sendall(request * 100)
             except OSError:
                 time.sleep(0.1)
     assert lost == [True]
 
 
 @pytest.mark.parametrize("begin", [HEADER, BODY], ids=["header", "body"])
-def test_half_open_connections_keep_nobody_out(port: int, monkeypatch: pytest.MonkeyPatch, begin: bytes) -> None:
+def test_half_open_connections_block_no_user(port: int, monkeypatch: pytest.MonkeyPatch, begin: bytes) -> None:
     """Long before their deadlines: the connection that has been silent longest makes room."""
     monkeypatch.setattr(serving, "HEADER_SECONDS", 60.0)
     monkeypatch.setattr(serving, "BODY_SECONDS", 60.0)
@@ -157,7 +157,7 @@ def test_half_open_connections_keep_nobody_out(port: int, monkeypatch: pytest.Mo
 
 def begin_of_upload(studio: Studio, name: str, size: int) -> bytes:
     """Return the header of a request with a token and a body of this size."""
-    _, secret = studio.people.make_token(who(studio, name), "uploads")
+    _, secret = studio.users.make_token(who(studio, name), "uploads")
     return (
         f"POST /api/v1/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {secret}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {size}\r\n\r\n"
@@ -211,7 +211,7 @@ def test_bodies_of_strangers_that_trickle_in_end_no_upload(
         assert line.recv(100).startswith(b"HTTP/1.1 4")
 
 
-def test_bodies_of_a_user_that_trickle_in_keep_nobody_out(
+def test_slow_request_bodies_block_no_other_user(
     served: Studio, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A user who is signed in holds half of the room at most once others come."""

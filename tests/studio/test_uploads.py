@@ -27,17 +27,17 @@ def _left(settings: Settings) -> list[Path]:
 
 
 async def _parts(*parts: bytes, fail: bool = False) -> AsyncIterator[bytes]:
-    for each in parts:
-        yield each
+    for part in parts:
+        yield part
     if fail:
         raise ConnectionResetError
 
 
-def test_a_file_is_kept_as_it_came_and_found_inside(desk: Settings) -> None:
+def test_a_file_is_kept_unchanged_and_resolved_inside(desk: Settings) -> None:
     name = asyncio.run(uploads.receive(desk, _parts(b"user,", b"venue\n"), "visits.csv", 11))
     assert desk.files.joinpath(name).read_bytes() == b"user,venue\n"
-    assert path_policy.inside(desk, name) == name
-    assert uploads.listed(desk) == [name]
+    assert path_policy.resolve_inside(desk, name) == name
+    assert uploads.list_files(desk) == [name]
     again = uploads.keep(desk, io.BytesIO(b"user,venue\n"), "visits.csv")
     assert again != name
 
@@ -46,7 +46,7 @@ def test_one_that_breaks_off_leaves_nothing(desk: Settings) -> None:
     with pytest.raises(ConnectionResetError):
         asyncio.run(uploads.receive(desk, _parts(b"user,", fail=True), "visits.csv"))
     assert _left(desk) == []
-    assert uploads.listed(desk) == []
+    assert uploads.list_files(desk) == []
 
 
 def test_what_came_in_while_the_server_ended_is_removed(desk: Settings) -> None:
@@ -54,14 +54,14 @@ def test_what_came_in_while_the_server_ended_is_removed(desk: Settings) -> None:
     torn = uploads.Upload(desk, "torn.csv")
     torn.write(b"x")
     torn._file.close()
-    uploads.tidy(desk)
+    uploads.remove_partial_uploads(desk)
     assert [path.relative_to(desk.files).as_posix() for path in _left(desk)] == [kept]
 
 
-@pytest.mark.parametrize("told", [None, 5, 2000])
-def test_one_that_is_too_large_leaves_nothing_whatever_it_says(desk: Settings, told: int | None) -> None:
+@pytest.mark.parametrize("declared_size", [None, 5, 2000])
+def test_one_that_is_too_large_leaves_nothing_whatever_it_says(desk: Settings, declared_size: int | None) -> None:
     with pytest.raises(uploads.TooLargeError, match="larger than"):
-        asyncio.run(uploads.receive(desk, _parts(b"x" * 600, b"x" * 600), "visits.csv", told))
+        asyncio.run(uploads.receive(desk, _parts(b"x" * 600, b"x" * 600), "visits.csv", declared_size))
     assert _left(desk) == []
 
 

@@ -38,7 +38,7 @@ def laplace_cuts(scale: Fraction, draws: int, most: int = 40) -> list[int]:
     cells = max(2, min(most, draws // 20))
     wanted = [-float(scale) * math.log(2 * (1 - q)) if q > 0.5 else float(scale) * math.log(2 * q)
               for q in (n / cells for n in range(1, cells))]  # fmt: skip
-    cuts = sorted({math.ceil(each) for each in wanted} | {0, 1})
+    cuts = sorted({math.ceil(cut) for cut in wanted} | {0, 1})
     while True:
         expected = [draws * p for p in laplace_probabilities(scale, cuts)]
         smallest = min(range(len(expected)), key=lambda cell: expected[cell])
@@ -50,9 +50,9 @@ def laplace_cuts(scale: Fraction, draws: int, most: int = 40) -> list[int]:
 def fits_laplace(values: NDArray[np.int64], scale: Fraction) -> float:
     """Return the p-value of a chi-square test of the values against the exact law, tails pooled."""
     cuts = laplace_cuts(scale, values.size)
-    seen = np.bincount(np.searchsorted(cuts, values, side="right"), minlength=len(cuts) + 1)
+    observed_counts = np.bincount(np.searchsorted(cuts, values, side="right"), minlength=len(cuts) + 1)
     expected = values.size * np.array(laplace_probabilities(scale, cuts))
-    return float(stats.chisquare(seen, expected, sum_check=False).pvalue)
+    return float(stats.chisquare(observed_counts, expected, sum_check=False).pvalue)
 
 
 def gaussian_below(sigma: Fraction, cuts: Sequence[int]) -> list[float]:
@@ -74,15 +74,15 @@ def fits_gaussian(values: NDArray[np.int64], sigma: Fraction, most: int = 40) ->
     """Return the p-value of a chi-square test of the values against the exact law, tails pooled."""
     cells = max(2, min(most, values.size // 20))
     wanted = stats.norm.ppf(np.arange(1, cells) / cells) * float(sigma)
-    cuts = sorted({math.ceil(each) for each in wanted.tolist()} | {0, 1})
+    cuts = sorted({math.ceil(cut) for cut in wanted.tolist()} | {0, 1})
     while True:
         expected = values.size * np.diff([0.0, *gaussian_below(sigma, cuts), 1.0])
         smallest = int(np.argmin(expected))
         if expected[smallest] >= 20 or len(cuts) == 1:
             break
         cuts.pop(min(smallest, len(cuts) - 1))
-    seen = np.bincount(np.searchsorted(cuts, values, side="right"), minlength=len(cuts) + 1)
-    return float(stats.chisquare(seen, expected, sum_check=False).pvalue)
+    observed_counts = np.bincount(np.searchsorted(cuts, values, side="right"), minlength=len(cuts) + 1)
+    return float(stats.chisquare(observed_counts, expected, sum_check=False).pvalue)
 
 
 def gaussian_epsilon(sigma: float, l2: float, delta: float) -> float:
@@ -98,19 +98,19 @@ def gaussian_epsilon(sigma: float, l2: float, delta: float) -> float:
     return best
 
 
-def fits(seen: Mapping[Any, int], law: Mapping[Any, float]) -> float:
+def fits(outcome_counts: Mapping[Any, int], law: Mapping[Any, float]) -> float:
     """Return the p-value of a chi-square test of outcomes against a finite law; an impossible outcome gives 0."""
-    if set(seen) - {outcome for outcome, p in law.items() if p > 0}:
+    if set(outcome_counts) - {outcome for outcome, p in law.items() if p > 0}:
         return 0.0
-    total = sum(seen.values())
+    total = sum(outcome_counts.values())
     outcomes = [outcome for outcome, p in law.items() if p > 0]
     if len(outcomes) == 1:
         return 1.0
-    observed = [seen.get(outcome, 0) for outcome in outcomes]
+    observed = [outcome_counts.get(outcome, 0) for outcome in outcomes]
     return float(stats.chisquare(observed, [total * law[outcome] for outcome in outcomes], sum_check=False).pvalue)
 
 
-def law_of(outcomes: Iterable[tuple[Hashable, float]]) -> dict[Hashable, float]:
+def distribution_of(outcomes: Iterable[tuple[Hashable, float]]) -> dict[Hashable, float]:
     """Add up the probabilities of equal outcomes."""
     law: Counter[Hashable] = Counter()
     for outcome, p in outcomes:
@@ -134,7 +134,7 @@ def loses_more_than(epsilon: float, here: Sequence[Hashable], there: Sequence[Ha
     outcomes = sorted(set(here) | set(there))  # type: ignore[type-var]
     place = {outcome: at for at, outcome in enumerate(outcomes)}
     hits = np.array(
-        [np.bincount([place[each] for each in side], minlength=len(outcomes)) for side in (here, there)]
+        [np.bincount([place[outcome] for outcome in side], minlength=len(outcomes)) for side in (here, there)]
     )
     events = np.concatenate([hits, np.cumsum(hits, axis=1), np.cumsum(hits[:, ::-1], axis=1)], axis=1)
     most = math.exp(epsilon) / (1 + math.exp(epsilon))

@@ -19,17 +19,19 @@ def in_a_fork(act: Callable[[], Any]) -> Any:
         child = os.fork()
     if child == 0:
         try:
-            found: Any
+            outcome: Any
             try:
-                found = act()
+                outcome = act()
             except Exception as error:
-                found = error
+                outcome = error
             with os.fdopen(writing, "wb") as out:
-                pickle.dump((type(found).__name__, str(found)) if isinstance(found, Exception) else found, out)
+                pickle.dump(
+                    (type(outcome).__name__, str(outcome)) if isinstance(outcome, Exception) else outcome, out
+                )
         finally:
             os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as came:
-        told = pickle.load(came)
+        reply = pickle.load(came)
     os.waitpid(child, 0)
-    return told
+    return reply

@@ -65,14 +65,14 @@ def reserve(
 ) -> Reservation:
     """Reserve, expecting a reservation."""
     price = cost(charge) if isinstance(charge, str) else charge
-    made = ledger.reserve(dataset, version, analyst, request, "catalogue-1", price, again=again)
-    assert isinstance(made, Reservation)
-    return made
+    reservation = ledger.reserve(dataset, version, analyst, request, "catalogue-1", price, again=again)
+    assert isinstance(reservation, Reservation)
+    return reservation
 
 
-def spend(ledger: Ledger, charge: Charge | str, *, folder: str = "out/", **asked: str) -> Reservation:
+def spend(ledger: Ledger, charge: Charge | str, *, folder: str = "out/", **options: str) -> Reservation:
     """Reserve, read and publish."""
-    made = reserve(ledger, charge, **asked)  # type: ignore[arg-type]
-    made.data_read()
-    made.issue(folder, "digest-1")
-    return made
+    reservation = reserve(ledger, charge, **options)  # type: ignore[arg-type]
+    reservation.data_read()
+    reservation.issue(folder, "digest-1")
+    return reservation

@@ -11,8 +11,16 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from headcount.accounting.noise_distributions import DiscreteLaplace, Law
-from headcount.bounds import EVERYONE, CountBound, Noisy, Pick, Sample, SampleUsers, Scale
+from headcount.accounting.noise_distributions import DiscreteLaplace, NoiseDistribution
+from headcount.bounds import (
+    ALL_USERS,
+    CountBound,
+    KeepTopScored,
+    Noisy,
+    SampleRecords,
+    SampleUsers,
+    WeightToThreshold,
+)
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
 from headcount.events.log import EventLog
@@ -22,7 +30,7 @@ from headcount.events.sources.source import Source, TableSource
 LAW = DiscreteLaplace.from_json({"scale": "1"})
 
 
-def scale_of(law: Law) -> Fraction:
+def scale_of(law: NoiseDistribution) -> Fraction:
     """Return the scale of a law that must be Laplace's."""
     assert isinstance(law, DiscreteLaplace)
     return law.scale
@@ -62,10 +70,10 @@ class Case:
     def table(self) -> pa.Table:
         """The rows as an Arrow table; its types do not depend on the rows."""
         user_type, names = USERS[self.users]
-        item_type, things = ITEMS[self.items]
+        item_type, item_values = ITEMS[self.items]
         columns = {
             "user": pa.array([names[row[0]] for row in self.rows], user_type),
-            "item": pa.array([things[row[1]] for row in self.rows], item_type),
+            "item": pa.array([item_values[row[1]] for row in self.rows], item_type),
         }
         if self.contexts:
             columns["context"] = pa.array([row[2] for row in self.rows], pa.string())
@@ -100,8 +108,8 @@ class Case:
     def bound(self, limit: int, scores: Sequence[int] | None) -> CountBound:
         """A sample, or a pick by the given scores."""
         if scores is None:
-            return Sample(limit)
-        return Pick(limit, Noisy(np.array(scores[: self.listed], dtype=np.int64), LAW))
+            return SampleRecords(limit)
+        return KeepTopScored(limit, Noisy(np.array(scores[: self.listed], dtype=np.int64), LAW))
 
 
 def bounds(case: Case) -> st.SearchStrategy[CountBound]:
@@ -118,13 +126,13 @@ def _kinds(case: Case) -> list[st.SearchStrategy[CountBound]]:
     """Samples, picks with ties, users by lot; weights and roots."""
     limits = st.sampled_from((1, 1, 2, 3))
     scores = st.lists(st.integers(-2, 2), min_size=case.listed, max_size=case.listed)
-    lots = st.sampled_from((0, EVERYONE // 3, EVERYONE // 2, EVERYONE - 1, EVERYONE))
+    lots = st.sampled_from((0, ALL_USERS // 3, ALL_USERS // 2, ALL_USERS - 1, ALL_USERS))
     return [
         st.builds(case.bound, limits, st.none()),
         st.builds(case.bound, limits, scores),
         st.builds(SampleUsers, limits, lots),
-        st.builds(Scale, limits, apart=st.booleans()),
-        st.builds(Scale, limits, norm=st.just("l2"), apart=st.booleans()),
+        st.builds(WeightToThreshold, limits, apart=st.booleans()),
+        st.builds(WeightToThreshold, limits, norm=st.just("l2"), apart=st.booleans()),
     ]
 
 

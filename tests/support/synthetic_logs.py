@@ -19,7 +19,15 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import Bounded, BoundedCounts, BoundedLook, CountBound, Look, Noisy, Sample
+from headcount.bounds import (
+    Bounded,
+    BoundedCounts,
+    BoundedTopItemCounts,
+    CountBound,
+    Noisy,
+    SampleRecords,
+    TopItemCounts,
+)
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
@@ -84,7 +92,7 @@ def columns_of(counts: Sequence[int]) -> EventLog:
 
 def truth(log: EventLog, table: str = "items") -> Floats:
     """The counts of all records, in the catalogue's order."""
-    counts: Bounded = getattr(LocalEngine().measure(log, Sample(ALL), bytes(16)), table)
+    counts: Bounded = getattr(LocalEngine().measure(log, SampleRecords(ALL), bytes(16)), table)
     return counts.sensitive_values.ravel().astype(np.float64)
 
 
@@ -95,15 +103,15 @@ class Watching(InParts):
     """The reference engine, remembering what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[CountBound, bytes]] = []
-        self.looked: list[Look] = []
+        self.measured_bounds: list[tuple[CountBound, bytes]] = []
+        self.looked: list[TopItemCounts] = []
 
-    def look(self, log: EventLog, bound: Look, secret: bytes) -> BoundedLook:
+    def look(self, log: EventLog, bound: TopItemCounts, secret: bytes) -> BoundedTopItemCounts:
         self.looked.append(bound)
         return super().look(log, bound, secret)
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
-        self.asked.append((bound, secret))
+        self.measured_bounds.append((bound, secret))
         return super().count(log, bound, secret)
 
 
@@ -170,36 +178,40 @@ def grouped(method: Method, log: EventLog, epsilon: str, *, table: str = "items"
     module = "random_groups" if method.name == "gs-r" else "sampled_groups"
     with (
         watched(f"counts.{module}.smoothed") as smoothed,
-        watched("methods.counts.smoothing.random_groups.add") as added,
+        watched("methods.counts.smoothing.random_groups.add_noise") as added,
     ):
         release = method.release(log, Grant(epsilon), SeededNoise(seed), ReferenceEngine())
     at = list(release.tables).index(table)
     return Grouped(release, smoothed[at].given[0], smoothed[at].given[1], added[at].result, table)
 
 
-def check_averages(found: Grouped) -> None:
+def check_averages(grouped_counts: Grouped) -> None:
     """Every count is its group's noisy sum divided by the group's size, put back on the group's columns."""
-    assert sorted(column for members in found.members for column in members) == list(range(found.counts.size))
-    assert len(found.members) == found.sums.values.size
-    for at, members in enumerate(found.members):
-        assert found.of("count")[at].tolist() == [found.sums.values[at] / len(members)] * len(members)
-        low, count, high = (found.of(column)[at] for column in ("low", "count", "high"))
-        width = found.sums.law.half_width(0.95) / len(members)
+    assert sorted(column for members in grouped_counts.members for column in members) == list(
+        range(grouped_counts.counts.size)
+    )
+    assert len(grouped_counts.members) == grouped_counts.sums.values.size
+    for at, members in enumerate(grouped_counts.members):
+        assert grouped_counts.of("count")[at].tolist() == [grouped_counts.sums.values[at] / len(members)] * len(
+            members
+        )
+        low, count, high = (grouped_counts.of(column)[at] for column in ("low", "count", "high"))
+        width = grouped_counts.sums.distribution.half_width(0.95) / len(members)
         assert np.allclose(count - low, width)
         assert np.allclose(high - count, width)
 
 
-def check_coverage(found: Grouped) -> None:
+def check_coverage(grouped_counts: Grouped) -> None:
     """low and high enclose the average of the group's bounded counts 95 times in 100, and not more widely.
 
     Of 2,000 groups, 95 % are covered with a deviation of 0.49 %: a shortfall of 3 % is a false alarm once in a
     billion (and the seeds are fixed). Intervals of 0.7 times the width would cover 1 - 0.05^0.7 = 88 % with a
     deviation of 0.73 %: they are seen as surely.
     """
-    assert len(found.members) == 2_000
-    assert found.release.interval.covers == "smoothed"
-    assert 0.92 < found.covered() < 0.98
-    assert found.covered(narrowed=0.7) < 0.92
+    assert len(grouped_counts.members) == 2_000
+    assert grouped_counts.release.interval.covers == "smoothed"
+    assert 0.92 < grouped_counts.covered() < 0.98
+    assert grouped_counts.covered(narrowed=0.7) < 0.92
 
 
 # How far off they are

@@ -12,7 +12,7 @@ from headcount.bounds import LinearQueries
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.user_table import read_people
-from headcount.methods.queries.query_method import Asked
+from headcount.methods.queries.query_method import TableQueries
 
 BINS: dict[str, Any] = {
     "age": {"from": 0, "to": 96, "bins": 8},
@@ -35,8 +35,8 @@ def table(people: int = 3_000, *, seed: int = 1, records: int = 1, household: in
     job = draw.choice(["clerk", "cook", "smith", "pilot"], who.size, p=[0.5, 0.3, 0.15, 0.05])
     hours = np.clip(draw.normal(np.where(age > 65, 10, 40), 9), 0, 79).astype(int)
     columns = {
-        "id": pa.array([f"p{each}" for each in who]),
-        "household": pa.array([f"h{each // household}" for each in who]),
+        "id": pa.array([f"p{number}" for number in who]),
+        "household": pa.array([f"h{number // household}" for number in who]),
         "age": pa.array(age),
         "job": pa.array(job.tolist()),
         "hours": pa.array(hours),
@@ -63,8 +63,8 @@ def halves(queries: int, cells: int = GRID.cells, *, seed: int = 2) -> NDArray[n
     return np.random.default_rng(seed).random((queries, cells)) < 0.5
 
 
-def asked(rows: NDArray[np.bool_] | None = None, **more: Any) -> Asked:
+def linear_queries(rows: NDArray[np.bool_] | None = None, **more: Any) -> TableQueries:
     """Ask random rows, or the statements."""
     if rows is None:
-        return Asked(grid=GRID, statements=STATEMENTS, **more)
-    return Asked(grid=GRID, rows=LinearQueries.of(rows), **more)
+        return TableQueries(grid=GRID, statements=STATEMENTS, **more)
+    return TableQueries(grid=GRID, rows=LinearQueries.from_matrix(rows), **more)

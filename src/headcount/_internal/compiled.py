@@ -37,18 +37,18 @@ class Kernel:
         """Let another process find it by its name."""
         return self.py_func.__qualname__
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         """Run it as machine code."""
         if self._prebuilt:
-            types, values = compiled_library.taken_apart(given)
-            found = self._prebuilt.get(types)
-            if found is not None:
-                return found(values)
-        return self.jitted(*given)
+            types, values = compiled_library.flatten_arguments(arguments)
+            entry = self._prebuilt.get(types)
+            if entry is not None:
+                return entry(values)
+        return self.jitted(*arguments)
 
     @cached_property
     def _prebuilt(self) -> dict[str, compiled_library.Entry]:
-        return compiled_library.entries_of(f"{self.py_func.__module__}.{self.py_func.__name__}")
+        return compiled_library.entries_for(f"{self.py_func.__module__}.{self.py_func.__name__}")
 
     @cached_property
     def jitted(self) -> Any:

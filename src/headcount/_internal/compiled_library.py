@@ -39,12 +39,12 @@ _LEAVES = re.compile(r"(?:u?int\d+|float\d+|bool)(?:\[[:,]+\])?(?![\w.(])")
 
 
 class Entry:
-    """A kernel for some types; it is given what :func:`taken_apart` makes of its arguments."""
+    """A kernel for some types; it is given what :func:`flatten_arguments` makes of its arguments."""
 
     def __init__(self, entry: Any, types: str, returns: Sequence[str] | None) -> None:
         entry.restype = ctypes.c_int32
         entry.argtypes = [ctypes.c_void_p] * 3 + [
-            each for kind in _LEAVES.findall(types) for each in _passed(kind)
+            kind_of_word for kind in _LEAVES.findall(types) for kind_of_word in _passed(kind)
         ]
         self._entry, self._returns = entry, returns
         self._results = ctypes.c_int64 * len(returns or ())
@@ -56,8 +56,8 @@ class Entry:
             raise MemoryError("there is not enough memory for what a kernel puts aside")
         if self._returns is None:
             return None
-        found = tuple(_as(kind, value) for kind, value in zip(self._returns, results, strict=True))
-        return found[0] if len(found) == 1 else found
+        values_returned = tuple(_as(kind, value) for kind, value in zip(self._returns, results, strict=True))
+        return values_returned[0] if len(values_returned) == 1 else values_returned
 
 
 def _passed(kind: str) -> list[Any]:
@@ -74,19 +74,19 @@ def _as(kind: str, word: int) -> int | bool:
     return word % (2 * _HALF) if kind == "uint64" else word
 
 
-def taken_apart(given: Sequence[Any]) -> tuple[str, list[Any]]:
+def flatten_arguments(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
     """Return the types of arguments as a text, and what is passed for them: addresses, sizes and numbers.
 
-    >>> taken_apart((np.zeros((2, 3), np.uint8), None, 7, np.uint64(8), True))[0]
+    >>> flatten_arguments((np.zeros((2, 3), np.uint8), None, 7, np.uint64(8), True))[0]
     'uint8[:,:],None,int64,uint64,bool'
-    >>> taken_apart((np.arange(6)[::2],))[0]
+    >>> flatten_arguments((np.arange(6)[::2],))[0]
     'other'
     """
     values: list[Any] = []
-    return ",".join([_taken_apart(each, values) for each in given]), values
+    return ",".join([_flatten(argument, values) for argument in arguments]), values
 
 
-def _taken_apart(value: Any, values: list[Any]) -> str:
+def _flatten(value: Any, values: list[Any]) -> str:
     if isinstance(value, np.ndarray):
         name = _NAMES.get(value.dtype)
         flags = value.flags
@@ -111,20 +111,23 @@ def _taken_apart(value: Any, values: list[Any]) -> str:
         return "float64"
     if isinstance(value, tuple):
         kind = type(value)
-        inside = ",".join([_taken_apart(each, values) for each in value])
+        inside = ",".join([_flatten(member, values) for member in value])
         return f"{kind.__module__}.{kind.__qualname__}({inside})"
     return _OTHER
 
 
-def entries_of(kernel: str) -> dict[str, Entry]:
+def entries_for(kernel: str) -> dict[str, Entry]:
     """Return what there is of a kernel, by the types it is for.
 
-    >>> entries_of("headcount.bounds.kernels.none.such")
+    >>> entries_for("headcount.bounds.kernels.none.such")
     {}
     """
     library, contents = _opened()
-    told = contents.get(kernel, {})
-    return {types: Entry(library[each["symbol"]], types, each["returns"]) for types, each in told.items()}
+    described_entries = contents.get(kernel, {})
+    return {
+        types: Entry(library[described_entry["symbol"]], types, described_entry["returns"])
+        for types, described_entry in described_entries.items()
+    }
 
 
 @functools.cache

@@ -22,10 +22,10 @@ def remedy(package: str, extra: str) -> str:
 
 
 @contextmanager
-def needed(what: str, package: str, extra: str) -> Iterator[None]:
+def require_package(what: str, package: str, extra: str) -> Iterator[None]:
     """Import a package inside of this, to be told what to install if it is not there.
 
-    >>> with needed("a source of clay", "tablets", "clay"):
+    >>> with require_package("a source of clay", "tablets", "clay"):
     ...     import clay_tablets
     Traceback (most recent call last):
     headcount.errors.UsageError: a source of clay needs the package tablets; run pip install '.[clay]' in your \

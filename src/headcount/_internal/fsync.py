@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 
-def sync(*paths: Path) -> None:
+def fsync_paths(*paths: Path) -> None:
     """See that files, and the names in folders, are on the disk."""
     for path in paths:
         if sys.platform == "win32" and path.is_dir():

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headcount._internal.spelling import speaks_python
+from headcount._internal.spelling import translate_class_errors
 from headcount.errors import SurroundingsError, UsageError
 
 _MAKERS = "headcount.reports"
 
 
-@speaks_python
+@translate_class_errors
 @dataclass(frozen=True)
 class Picture:
     """A chart as SVG, which needs no script and no network, and its content in words for those who cannot see it.
@@ -52,6 +52,6 @@ class Picture:
         return target
 
 
-def maker(module: str, name: str) -> Any:
+def report_function(module: str, name: str) -> Any:
     """Return the function of a module of reports that makes something to be shown."""
     return getattr(importlib.import_module(f"{_MAKERS}.{module}"), name)

@@ -50,8 +50,8 @@ class _Storing(CompileResultCacheImpl):  # type: ignore[misc]
     """
 
     def reduce(self, cres: Any) -> Any:
-        *stored, surroundings = super().reduce(cres)
-        return *stored, tuple(each for each in surroundings if each.consts)
+        *stored, environments = super().reduce(cres)
+        return *stored, tuple(environment for environment in environments if environment.consts)
 
 
 class _Stored(FunctionCache):  # type: ignore[misc]
@@ -65,7 +65,7 @@ class _Stored(FunctionCache):  # type: ignore[misc]
             return self._load_overload(sig, target_context)
 
 
-class _Undisturbed(event.Listener):  # type: ignore[misc]
+class _NoGarbageCollection(event.Listener):  # type: ignore[misc]
     """Nobody looks for garbage while a kernel is compiled: what that makes is many objects, all of them in use."""
 
     def __init__(self) -> None:
@@ -83,7 +83,9 @@ class _Undisturbed(event.Listener):  # type: ignore[misc]
             gc.enable()
 
 
-event.register("numba:compile", _Undisturbed())  # Numba compiles under a lock, so that one listener is enough
+event.register(
+    "numba:compile", _NoGarbageCollection()
+)  # Numba compiles under a lock, so that one listener is enough
 
 
 class _PartOfCode(JITCodeLibrary):  # type: ignore[misc]

@@ -49,7 +49,7 @@ class Flag:
 def read_all(given: Mapping[str, Any], declared: Mapping[str, Flag]) -> dict[str, Any]:
     """Return what was given for these parameters, read as they are declared to be.
 
-    >>> read_all({"limit": "12"}, {"limit": Flag("How many.", read=whole_text)})
+    >>> read_all({"limit": "12"}, {"limit": Flag("How many.", read=read_whole_number)})
     {'limit': 12}
     """
     return {
@@ -71,10 +71,10 @@ def whole_number(value: Any, name: str, *, hint: str = "10", most: int | None = 
     return whole
 
 
-def whole_text(text: str, flag: str) -> int:
+def read_whole_number(text: str, flag: str) -> int:
     """Read what a flag says as a whole number of at least 1.
 
-    >>> whole_text("12", "--limit")
+    >>> read_whole_number("12", "--limit")
     12
     """
     given = int(text) if is_whole(text) and int(text) > 0 else text
@@ -86,12 +86,12 @@ def is_whole(text: str) -> bool:
     return re.fullmatch(r"\s*[+-]?[0-9]{1,30}\s*", text) is not None
 
 
-def exact(text: object) -> Decimal:
+def read_decimal(text: object) -> Decimal:
     """Read a decimal number, of ASCII digits alone; raise InvalidOperation for all else that Python accepts.
 
-    >>> exact(" 1.50 "), exact("1e-6")
+    >>> read_decimal(" 1.50 "), read_decimal("1e-6")
     (Decimal('1.50'), Decimal('0.000001'))
-    >>> exact("1_0")
+    >>> read_decimal("1_0")
     Traceback (most recent call last):
     decimal.InvalidOperation: '1_0'
     """
@@ -114,20 +114,20 @@ def plain_value(text: str) -> int | float | bool | str:
     return {"true": True, "false": False}.get(text.strip().lower(), text)
 
 
-def pairs(texts: tuple[str, ...] | str | None, flag: str) -> dict[str, str] | None:
+def read_pairs(texts: tuple[str, ...] | str | None, flag: str) -> dict[str, str] | None:
     """Read ``a=1,b=2`` or several ``a=1``.
 
-    >>> pairs("items=0.5,edges=0.5", "--shares")
+    >>> read_pairs("items=0.5,edges=0.5", "--shares")
     {'items': '0.5', 'edges': '0.5'}
     """
     if not texts:
         return None
     listed = texts.split(",") if isinstance(texts, str) else list(texts)
     read: dict[str, str] = {}
-    for each in listed:
-        name, equals, value = (part.strip() for part in each.partition("="))
+    for text in listed:
+        name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name or not value:
-            raise UsageError(f"{flag} must read NAME=VALUE", given=each, remedy="see headcount release --help")
+            raise UsageError(f"{flag} must read NAME=VALUE", given=text, remedy="see headcount release --help")
         if name in read:
             raise UsageError(f"{flag} names {name} twice", remedy="keep one of them")
         read[name] = value
@@ -140,4 +140,4 @@ def method_options(texts: tuple[str, ...], flag: str) -> dict[str, Any]:
     >>> method_options(("d=2", "sampling=row"), "--option")
     {'d': 2, 'sampling': 'row'}
     """
-    return {name: plain_value(value) for name, value in (pairs(texts, flag) or {}).items()}
+    return {name: plain_value(value) for name, value in (read_pairs(texts, flag) or {}).items()}

@@ -56,16 +56,16 @@ _IN = "    "
 _QUOTED = re.compile(r"(`[^`]*`)")
 
 
-def in_python(text: str) -> str:
+def translate_flags(text: str) -> str:
     """Say in Python's words what is said with flags; commands in backticks stay commands.
 
-    >>> in_python("method sra needs --limit; for example --limit 10")
+    >>> translate_flags("method sra needs --limit; for example --limit 10")
     'method sra needs limit=; for example limit=10'
-    >>> in_python("--delta needs --noise gaussian or --select-items")
+    >>> translate_flags("--delta needs --noise gaussian or --select-items")
     'delta= needs noise="gaussian" or select_items=True'
-    >>> in_python("for example --shares items=0.5,edges=0.5")
+    >>> translate_flags("for example --shares items=0.5,edges=0.5")
     'for example shares={"items": 0.5, "edges": 0.5}'
-    >>> in_python("give the folder that `headcount release --out` wrote")
+    >>> translate_flags("give the folder that `headcount release --out` wrote")
     'give the folder that `headcount release --out` wrote'
     """
     parts = _QUOTED.split(text)
@@ -74,15 +74,15 @@ def in_python(text: str) -> str:
 
 
 def _translated(text: str) -> str:
-    for said, meant in _PHRASES.items():
-        text = text.replace(said, meant)
+    for flag_phrase, python_phrase in _PHRASES.items():
+        text = text.replace(flag_phrase, python_phrase)
     return _FLAG.sub(_keyword, text)
 
 
-def _keyword(found: re.Match[str]) -> str:
-    parts = {name: part for name, part in found.groupdict().items() if part is not None}
+def _keyword(match: re.Match[str]) -> str:
+    parts = {name: part for name, part in match.groupdict().items() if part is not None}
     if "pairs" in parts:
-        pairs = (each.split("=") for each in parts["pairs"].split(","))
+        pairs = (pair.split("=") for pair in parts["pairs"].split(","))
         return "shares={" + ", ".join(f'"{stage}": {share}' for stage, share in pairs) + "}"
     if len(parts) == 2:
         name, value = parts.values()
@@ -104,10 +104,10 @@ def _written(value: str) -> str:
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def documented(declared: Mapping[str, Flag], **more: str) -> Callable[[_F], _F]:
+def document_parameters(declared: Mapping[str, Flag], **more: str) -> Callable[[_F], _F]:
     """Tell in a function's help what is declared of its parameters, and what more there is to say, by name.
 
-    >>> @documented({"limit": Flag("The most records; see --at-most.")}, log="A log.")
+    >>> @document_parameters({"limit": Flag("The most records; see --at-most.")}, log="A log.")
     ... def count(log: object, *, limit: int) -> None:
     ...     '''Count.'''
     >>> print(count.__doc__)
@@ -117,15 +117,19 @@ def documented(declared: Mapping[str, Flag], **more: str) -> Callable[[_F], _F]:
         log: A log.
         limit: The most records; see at_most=.
     """
-    said = {name: in_python(_without_default(flag.help)) for name, flag in declared.items()} | more
+    descriptions = {name: translate_flags(_without_default(flag.help)) for name, flag in declared.items()} | more
 
     def document(function: _F) -> _F:
         about = [
             textwrap.fill(
-                f"{name}: {said[name]}", 100, break_on_hyphens=False, initial_indent=_IN, subsequent_indent=2 * _IN
+                f"{name}: {descriptions[name]}",
+                100,
+                break_on_hyphens=False,
+                initial_indent=_IN,
+                subsequent_indent=2 * _IN,
             )
             for name in inspect.signature(function).parameters
-            if name in said
+            if name in descriptions
         ]
         function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or ""), "", "Parameters:", *about])
         return function
@@ -143,10 +147,10 @@ _R = TypeVar("_R")
 _C = TypeVar("_C", bound=type)
 
 
-def speaking_python(function: Callable[_P, _R]) -> Callable[_P, _R]:
+def translate_errors(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Let errors of a function speak to a caller in Python.
 
-    >>> @speaking_python
+    >>> @translate_errors
     ... def fail() -> None:
     ...     raise HeadcountError("--items is missing", remedy="list them with --items FILE")
     >>> fail()
@@ -159,24 +163,24 @@ def speaking_python(function: Callable[_P, _R]) -> Callable[_P, _R]:
         try:
             return function(*args, **kwargs)
         except HeadcountError as error:
-            error.put(in_python)
+            error.put(translate_flags)
             raise
 
     return speaking
 
 
-def speaks_python(kind: _C) -> _C:
+def translate_class_errors(kind: _C) -> _C:
     """Let errors of a class speak to a caller in Python: of how it is made, its methods and its properties."""
     for name, member in list(vars(kind).items()):
-        made: Any = None
+        wrapped: Any = None
         if name.startswith("_") and name not in ("__init__", "__post_init__"):
             continue
         if isinstance(member, FunctionType):
-            made = speaking_python(member)
+            wrapped = translate_errors(member)
         elif isinstance(member, classmethod):
-            made = classmethod(speaking_python(member.__func__))
+            wrapped = classmethod(translate_errors(member.__func__))
         elif isinstance(member, property) and member.fget is not None:
-            made = property(speaking_python(member.fget))
-        if made is not None:
-            setattr(kind, name, cast("Any", made))
+            wrapped = property(translate_errors(member.fget))
+        if wrapped is not None:
+            setattr(kind, name, cast("Any", wrapped))
     return kind

@@ -9,10 +9,10 @@ from typing import Any
 
 
 @contextmanager
-def mapping(threads: int, *, few: bool) -> Iterator[Callable[..., Iterator[Any]]]:
+def parallel_map(threads: int, *, few: bool) -> Iterator[Callable[..., Iterator[Any]]]:
     """Give a ``map`` that runs on threads, or, of what is few, on this one; what comes out is the same.
 
-    >>> with mapping(2, few=True) as each:
+    >>> with parallel_map(2, few=True) as each:
     ...     list(each(len, ["tea", "rye bread"]))
     [3, 9]
     """

@@ -77,20 +77,20 @@ _IN_HAND = Decimal("1e-4")
 
 @lru_cache(maxsize=256)
 def rho_of_picks(
-    rounds: int, epsilon: Decimal, delta: Decimal, rho: Decimal, beside: Decimal, *, instead: bool
+    rounds: int, epsilon: Decimal, delta: Decimal, rho: Decimal, rho_before: Decimal, *, instead: bool
 ) -> Decimal:
     """Return the ρ* = rounds · η²/8 at which so many picks are made: at least ``rho``.
 
-    Picks of range η, after Gaussian noise that costs ``beside``, are (ε, δ)-private. And so is, if asked for,
+    Picks of range η, after Gaussian noise that costs ``rho_before``, are (ε, δ)-private. And so is, if asked for,
     more Gaussian noise that costs ``rho`` ``instead`` of picks, even if what came first decides which it is.
-    ``rho`` and ``beside`` must imply ε and δ together.
+    ``rho`` and ``rho_before`` must imply ε and δ together.
 
     >>> half = Decimal("0.5"), Decimal("1e-6"), Decimal("0.0066415"), Decimal(0)
     >>> [round(float(rho_of_picks(100, *half, instead=instead)) / 0.0066415, 2) for instead in (False, True)]
     [1.14, 1.1]
     """
-    other = _blurred(beside + rho) if instead else Decimal(0)
-    first = _blurred(beside)
+    other = _mu_for_rho(rho_before + rho) if instead else Decimal(0)
+    first = _mu_for_rho(rho_before)
     tiny = epsilon < _LEAST_EPSILON or delta < _LEAST_DELTA
     if rounds > MOST_PICKS or tiny or other is None or first is None:
         return rho
@@ -109,7 +109,7 @@ def rho_of_picks(
         return max(rho, rho * more * more)
 
 
-def _blurred(rho: Decimal) -> Decimal | None:
+def _mu_for_rho(rho: Decimal) -> Decimal | None:
     """Return the μ of discrete Gaussian noise that costs ρ, None if it is too little for that."""
     if 4 * rho >= 1:
         return None
@@ -125,10 +125,10 @@ def delta_of(rounds: int, eta: float, epsilon: float, mu: float = 0.0) -> float:
     half = math.ceil(reach / eta) * cells
     step = eta / cells
     gamma = np.exp(np.arange(-half, half + 1) * step)
-    return _after(gamma, _composed(rounds, eta, cells, gamma), step, epsilon, mu) + rounds * 1e-15
+    return _after(gamma, _compose(rounds, eta, cells, gamma), step, epsilon, mu) + rounds * 1e-15
 
 
-def _composed(rounds: int, eta: float, cells: int, gamma: Floats) -> Floats:
+def _compose(rounds: int, eta: float, cells: int, gamma: Floats) -> Floats:
     """Return the bound of so many picks on the grid."""
     step, growth = eta / cells, math.expm1(eta)
     times = np.arange(cells + 1) * step
@@ -136,24 +136,24 @@ def _composed(rounds: int, eta: float, cells: int, gamma: Floats) -> Floats:
     ends = np.exp(-times)
     bend = (ends[:-1] - ends[1:]) ** 2 / (4 * ends[1:] ** 3 * growth)
     least = np.maximum(1 - gamma, 0.0)
-    found = least
+    bound_of_delta = least
     before = np.exp(-step * np.arange(cells + 1, 0, -1)) * gamma[0]
     after = np.exp(step * np.arange(1, cells + 2)) * gamma[-1]
     points = np.concatenate([before, gamma, after])
     size, first = gamma.size, cells + 1
     for _ in range(rounds):
-        below = 1 - before + before * found[-1]
-        value = np.concatenate([below, found, np.full(after.size, found[-1])])
+        below = 1 - before + before * bound_of_delta[-1]
+        value = np.concatenate([below, bound_of_delta, np.full(after.size, bound_of_delta[-1])])
         slope = np.diff(value) / np.diff(points)
         intercept = value[:-1] - slope * points[:-1]
-        found, last = least, value[first : first + size]  # t = 0: no loss
+        bound_of_delta, last = least, value[first : first + size]  # t = 0: no loss
         for j in range(1, cells + 1):
             here, there = slice(first - j, first - j + size), slice(first - j + cells, first - j + cells + size)
             end = low[j] * value[here] + high[j] * value[there]
             curved = np.maximum(intercept[here] - intercept[there], 0.0)
-            found, last = np.maximum(found, np.maximum(end, last) + bend[j - 1] * curved), end
-        found = np.minimum(found * (1 + _SLACK), 1.0)
-    return found
+            bound_of_delta, last = np.maximum(bound_of_delta, np.maximum(end, last) + bend[j - 1] * curved), end
+        bound_of_delta = np.minimum(bound_of_delta * (1 + _SLACK), 1.0)
+    return bound_of_delta
 
 
 def _gaussian(epsilon: Floats, mu: float) -> Floats:
@@ -161,12 +161,12 @@ def _gaussian(epsilon: Floats, mu: float) -> Floats:
     if not mu:
         return np.maximum(-np.expm1(epsilon), 0.0)
     near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    found = _tails(near) - np.exp(np.minimum(epsilon, 700.0)) * _tails(far)
-    return np.clip(found + 1e-12 * _tails(near), 0.0, 1.0)
+    delta = _tails(near) - np.exp(np.minimum(epsilon, 700.0)) * _tails(far)
+    return np.clip(delta + 1e-12 * _tails(near), 0.0, 1.0)
 
 
 def _tails(x: Floats) -> Floats:
-    return np.array([math.erfc(each / math.sqrt(2)) / 2 for each in x.tolist()])
+    return np.array([math.erfc(value / math.sqrt(2)) / 2 for value in x.tolist()])
 
 
 def _after(gamma: Floats, values: Floats, step: float, epsilon: float, mu: float) -> float:

@@ -16,7 +16,7 @@ from decimal import ROUND_FLOOR, Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 from typing import ClassVar, NamedTuple, NoReturn
 
-from headcount._internal.parameters import exact
+from headcount._internal.parameters import read_decimal
 from headcount.accounting.zcdp import rho_for
 from headcount.errors import GrantError, UsageError
 
@@ -48,7 +48,7 @@ def _positive(value: Amount, name: str) -> Decimal:
     """Read an amount that may be a part of one that was asked for, and so be smaller."""
     remedy = "for example 1e-6" if name == "delta" else "for example 1 or 0.5"
     try:
-        number = exact(repr(float(value)).removesuffix(".0") if isinstance(value, float) else value)
+        number = read_decimal(repr(float(value)).removesuffix(".0") if isinstance(value, float) else value)
     except InvalidOperation:
         number = Decimal("NaN")
     if isinstance(value, bool) or not number.is_finite() or number <= 0:
@@ -74,10 +74,10 @@ class Picks(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Price:
+class Cost:
     """An amount of ε and δ, or ``part`` of the ρ that these allow for; or that part, for ``picks`` alone.
 
-    >>> Price.of("1", "1e-6").split({"scores": Decimal("0.5"), "items": Decimal("0.5")}, {"items": Decimal(1)})
+    >>> Cost.of("1", "1e-6").split({"scores": Decimal("0.5"), "items": Decimal("0.5")}, {"items": Decimal(1)})
     {'scores': Price(epsilon=Decimal('0.5'), delta=Decimal('0'), part=None, picks=None), \
 'items': Price(epsilon=Decimal('0.5'), delta=Decimal('0.000001'), part=None, picks=None)}
     """
@@ -88,7 +88,7 @@ class Price:
     picks: Picks | None = None
 
     @classmethod
-    def of(cls, epsilon: Amount, delta: Amount | None = None) -> Price:
+    def of(cls, epsilon: Amount, delta: Amount | None = None) -> Cost:
         """Read amounts exactly."""
         return cls(_positive(epsilon, "epsilon"), Decimal(0) if delta is None else probability(delta))
 
@@ -101,7 +101,7 @@ class Price:
     def rho(self) -> Decimal:
         """The ρ that Gaussian noise may spend: what ε and δ allow for, or the part of it that this is.
 
-        >>> f"{Price.of('1', '1e-6').rho:.6f}"
+        >>> f"{Cost.of('1', '1e-6').rho:.6f}"
         '0.024356'
         """
         if not self.delta:
@@ -113,7 +113,7 @@ class Price:
         """Which share of what ε and δ allow for this is, None if it is all of it."""
         return None if self.part is None else self.part / rho_for(self.epsilon, self.delta)
 
-    def split(self, shares: Mapping[str, Decimal], delta: Mapping[str, Decimal] | None = None) -> dict[str, Price]:
+    def split(self, shares: Mapping[str, Decimal], delta: Mapping[str, Decimal] | None = None) -> dict[str, Cost]:
         """Split by positive shares that sum to 1; the parts sum to the whole exactly.
 
         ``delta`` gives the shares of δ, which some of the stages may go without. A price with δ needs them.
@@ -131,16 +131,16 @@ class Price:
         epsilons = _divided(self.epsilon, shares, _DIGITS)
         # δ may be tiny: its digits are counted from the first one that is not zero
         deltas = _divided(self.delta, delta or {}, _DIGITS - self.delta.adjusted())
-        return {name: Price.of(epsilons[name], deltas.get(name)) for name in shares}
+        return {name: Cost.of(epsilons[name], deltas.get(name)) for name in shares}
 
-    def split_rho(self, shares: Mapping[str, Decimal]) -> dict[str, Price]:
+    def split_rho(self, shares: Mapping[str, Decimal]) -> dict[str, Cost]:
         """Split a price with δ among stages with Gaussian noise, by ρ: they cost less together than by ε.
 
         Stages that are ρ₁- and ρ₂-zero-concentrated, the second knowing what the first released, are so for
         ρ₁ + ρ₂ together, which is what ε and δ of this price allow for. A part is no amount of ε of its own: it
         can be spent on Gaussian noise, and on picks (:mod:`headcount.noise.selection.exponential_zcdp`), alone.
 
-        >>> parts = Price.of("1", "1e-6").split_rho({"offsets": Decimal("0.8"), "relations": Decimal("0.2")})
+        >>> parts = Cost.of("1", "1e-6").split_rho({"offsets": Decimal("0.8"), "relations": Decimal("0.2")})
         >>> f"{parts['relations'].rho:.6f}"
         '0.004871'
         """
@@ -149,11 +149,11 @@ class Price:
         with localcontext() as context:
             context.prec, context.rounding = 25, ROUND_FLOOR
             return {
-                name: Price(self.epsilon, self.delta, whole * share, picks.get(name))
+                name: Cost(self.epsilon, self.delta, whole * share, picks.get(name))
                 for name, share in shares.items()
             }
 
-    def for_picks(self, rounds: int, *, instead: bool) -> Price:
+    def for_picks(self, rounds: int, *, instead: bool) -> Cost:
         """Return the price at which it pays for so many picks, and for nothing else.
 
         Picks compose better than their ρ tells (:mod:`headcount.accounting.bounded_range`), so that they may cost
@@ -161,15 +161,15 @@ class Price:
         allow for, and nothing comes after. ``instead`` says that what came before may decide to spend the price
         on Gaussian noise.
 
-        >>> price = Price.of("0.5", "1e-6")
+        >>> price = Cost.of("0.5", "1e-6")
         >>> round(float(price.for_picks(100, instead=False).rho_of_rounds(100) / price.rho), 2)
         1.14
         """
         from headcount.accounting.bounded_range import rho_of_picks
 
         rho, all_of_it = self.rho, rho_for(self.epsilon, self.delta)
-        paid = rho_of_picks(rounds, self.epsilon, self.delta, rho, all_of_it - rho, instead=instead)
-        return replace(self, part=rho, picks=Picks(rounds, paid))
+        rho_of_all_picks = rho_of_picks(rounds, self.epsilon, self.delta, rho, all_of_it - rho, instead=instead)
+        return replace(self, part=rho, picks=Picks(rounds, rho_of_all_picks))
 
     def rho_of_rounds(self, rounds: int) -> Decimal:
         """Return the ρ that so many picks may cost: all of what this pays for, and for no other number of them."""
@@ -184,21 +184,21 @@ class Price:
         if self.picks is None:
             return {}
         rounds = {name: round(self.picks.rounds * share) for name, share in shares.items()}
-        off = [abs(rounds[name] - self.picks.rounds * share) for name, share in shares.items()]
-        if max(off) > Decimal("1e-10") or sum(rounds.values()) != self.picks.rounds:
+        distances = [abs(rounds[name] - self.picks.rounds * share) for name, share in shares.items()]
+        if max(distances) > Decimal("1e-10") or sum(rounds.values()) != self.picks.rounds:
             raise GrantError(f"{self.picks.rounds} picks cannot be shared so", given=dict(shares))
         with localcontext() as context:
             context.prec, context.rounding = 25, ROUND_FLOOR
             return {name: Picks(rounds[name], self.picks.rho * share) for name, share in shares.items()}
 
-    def for_disjoint_people(self, groups: Iterable[str]) -> dict[str, Price]:
+    def for_disjoint_users(self, groups: Iterable[str]) -> dict[str, Cost]:
         """Return the whole amount once for each of several groups that no user is in two of.
 
         One user joining or leaving changes the outcome for one group alone, so the loss over all of them is that
         of a single one: in ε, in δ, and in ρ, since Rényi divergences of independent outcomes add up, and all but
         one are 0. Whoever calls this must hold values that were bounded so: as with ``--context-of user``.
 
-        >>> parts = Price.of("1").for_disjoint_people(["north", "south"])
+        >>> parts = Cost.of("1").for_disjoint_users(["north", "south"])
         >>> parts["north"].epsilon, parts["south"].epsilon
         (Decimal('1'), Decimal('1'))
         """
@@ -207,7 +207,7 @@ class Price:
     def check_pure(self, what: str) -> None:
         """Refuse δ for something that uses none: it must neither be wasted nor be spent unseen.
 
-        >>> Price.of("1", "1e-6").check_pure("permute-and-flip")
+        >>> Cost.of("1", "1e-6").check_pure("permute-and-flip")
         Traceback (most recent call last):
         headcount.errors.GrantError: permute-and-flip uses no δ, but this grant has δ = 0.000001
         """
@@ -239,7 +239,7 @@ if hasattr(os, "register_at_fork"):  # a number of a process may come again, aft
     os.register_at_fork(after_in_child=_forked)
 
 
-class Sole:
+class ExclusiveResource:
     """What budget hangs on: there is one of it, in the process that made it, and threads take turns with it.
 
     A copy does not know what the original spends, so each of them would have all of it; a fork is such a copy.
@@ -258,7 +258,7 @@ class Sole:
         return self._home == (os.getpid(), _forks)
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusively(self) -> Iterator[None]:
         """Have it to oneself: other threads wait; another process, and a call within a call, are refused."""
         self.check_home()  # before the lock, which a fork may have taken along closed
         with self._lock:
@@ -290,7 +290,7 @@ class Sole:
         raise GrantError(f"{self.noun} cannot be copied or sent to another process", remedy=self.remedy)
 
 
-class Grant(Sole):
+class Grant(ExclusiveResource):
     """A price that can be spent once, whole, or be split into smaller grants.
 
     >>> whole = Grant("1")
@@ -306,65 +306,65 @@ class Grant(Sole):
 
     noun = "a grant"
 
-    def __init__(self, epsilon: Amount | Price, delta: Amount | None = None) -> None:
+    def __init__(self, epsilon: Amount | Cost, delta: Amount | None = None) -> None:
         super().__init__()
-        self.price = epsilon if isinstance(epsilon, Price) else Price.of(epsilon, delta)
+        self.cost = epsilon if isinstance(epsilon, Cost) else Cost.of(epsilon, delta)
         self._taken = False
         self._parts: tuple[Grant, ...] = ()
 
     @property
     def epsilon(self) -> Decimal:
         """The ε of its price."""
-        return self.price.epsilon
+        return self.cost.epsilon
 
     @property
     def delta(self) -> Decimal:
         """The δ of its price."""
-        return self.price.delta
+        return self.cost.delta
 
     @property
     def exact(self) -> Fraction:
         """Its ε as an exact fraction."""
-        return self.price.exact
+        return self.cost.exact
 
-    def spend(self) -> Price:
+    def spend(self) -> Cost:
         """Spend the whole grant; a second time is an error."""
         self._take()
-        return self.price
+        return self.cost
 
-    def leave(self) -> Price:
+    def forgo(self) -> Cost:
         """Leave the whole grant for good: nothing is drawn for it, and nothing ever will be."""
         self._take()
-        return self.price
+        return self.cost
 
     def split(self, shares: Mapping[str, Decimal], delta: Mapping[str, Decimal] | None = None) -> dict[str, Grant]:
         """Split the grant as its price is split."""
-        return self._among(self.price.split(shares, delta))
+        return self._among(self.cost.split(shares, delta))
 
     def split_rho(self, shares: Mapping[str, Decimal]) -> dict[str, Grant]:
         """Split the grant by ρ, as its price is split."""
-        return self._among(self.price.split_rho(shares))
+        return self._among(self.cost.split_rho(shares))
 
     def for_picks(self, rounds: int, *, instead: bool) -> Grant:
         """Grant so many picks, and nothing else, for all of it."""
-        return self._among({"picks": self.price.for_picks(rounds, instead=instead)})["picks"]
+        return self._among({"picks": self.cost.for_picks(rounds, instead=instead)})["picks"]
 
-    def for_disjoint_people(self, groups: Iterable[str]) -> dict[str, Grant]:
+    def for_disjoint_users(self, groups: Iterable[str]) -> dict[str, Grant]:
         """Grant the whole amount once for each of several groups that no user is in two of."""
-        return self._among(self.price.for_disjoint_people(groups))
+        return self._among(self.cost.for_disjoint_users(groups))
 
     @property
     def is_spent(self) -> bool:
         """Whether all of it is spent or left, through its parts if it was split."""
         return self._taken and all(part.is_spent for part in self._parts)
 
-    def _among(self, prices: Mapping[str, Price]) -> dict[str, Grant]:
-        parts = {name: Grant(price) for name, price in prices.items()}
+    def _among(self, costs: Mapping[str, Cost]) -> dict[str, Grant]:
+        parts = {name: Grant(cost) for name, cost in costs.items()}
         self._take(parts.values())
         return parts
 
     def _take(self, parts: Iterable[Grant] = ()) -> None:
-        with self.alone():
+        with self.exclusively():
             if self._taken:
                 raise GrantError(f"this grant of ε = {self.epsilon} is already spent")
             self._taken, self._parts = True, tuple(parts)
@@ -374,13 +374,13 @@ class Grant(Sole):
         return f"Grant(epsilon={self.epsilon}{delta}, spent={self.is_spent})"
 
 
-Priced = Price | Grant
+CostOrGrant = Cost | Grant
 """What a plan is made for: a price, or a grant, which it does not touch."""
 
 
-def price_of(priced: Priced) -> Price:
+def cost_of(cost: CostOrGrant) -> Cost:
     """Return the price itself."""
-    return priced.price if isinstance(priced, Grant) else priced
+    return cost.cost if isinstance(cost, Grant) else cost
 
 
 def _check_shares(shares: Mapping[str, Decimal], name: str) -> None:

@@ -17,10 +17,10 @@ LARGE = Decimal(20)
 """Above this ε hardly anything is promised: see docs/epsilon.md."""
 
 
-def in_doubt(epsilon: Decimal) -> str | None:
+def large_epsilon_warning(epsilon: Decimal) -> str | None:
     """Say that an ε protects hardly anyone, None where it is not as large as that.
 
-    >>> in_doubt(Decimal(20)) is None, in_doubt(Decimal(25))[:58]
+    >>> large_epsilon_warning(Decimal(20)) is None, large_epsilon_warning(Decimal(25))[:58]
     (True, 'ε = 25 lets one person change probabilities by a factor of')
     """
     if epsilon <= LARGE:
@@ -48,10 +48,10 @@ class Standing(StrEnum):
         return "privacy: proven" if self is Standing.PROVEN else "claimed, not established"
 
 
-def in_short(delta: Decimal) -> str:
+def format_delta(delta: Decimal) -> str:
     """Write a δ so that its size can be seen.
 
-    >>> in_short(Decimal("0.0000005")), in_short(Decimal("0.010"))
+    >>> format_delta(Decimal("0.0000005")), format_delta(Decimal("0.010"))
     ('5e-7', '0.01')
     """
     return f"{delta.normalize():{'f' if delta >= Decimal('0.001') else 'e'}}"
@@ -90,7 +90,7 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
         extra = ""
         if self.delta:
             kind = "(ε, δ)-differential privacy"
-            extra = f", except with probability δ = {in_short(self.delta)}"
+            extra = f", except with probability δ = {format_delta(self.delta)}"
         who = "one person"
         if self.group is not None:
             most = f"of whom at most {self.members:,} are counted"
@@ -125,7 +125,7 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
     @property
     def amounts(self) -> str:
         """What it costs."""
-        return f"ε = {self.epsilon}" + (f", δ = {in_short(self.delta)}" if self.delta else "")
+        return f"ε = {self.epsilon}" + (f", δ = {format_delta(self.delta)}" if self.delta else "")
 
     def assuming(self, *more: str) -> Guarantee:
         """Return the same promise, with more taken for granted."""

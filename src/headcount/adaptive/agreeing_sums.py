@@ -11,17 +11,17 @@ from headcount._internal.arrays import Floats
 from headcount.adaptive.activity_histogram import EstimatedActivity
 from headcount.adaptive.scale_up import Norm, weights
 
-_SUMS_OFF = 0.3  # how far shrunken counts of a kind may be off in sum, relatively
+_SUM_DEVIATION = 0.3  # how far shrunken counts of a kind may be off in sum, relatively
 
 
-def to_sums(shrunk: Floats, noisy: Floats, variances: Floats) -> Floats:
+def calibrate_sums(shrunk: Floats, noisy: Floats, variances: Floats) -> Floats:
     """Return what brings shrunken counts of a kind towards what their noisy counts sum to, by precision."""
-    precisions = 1 / variances, 1 / ((_SUMS_OFF * shrunk) ** 2 + 1e-9)
+    precisions = 1 / variances, 1 / ((_SUM_DEVIATION * shrunk) ** 2 + 1e-9)
     totals = (noisy * precisions[0] + shrunk * precisions[1]) / (precisions[0] + precisions[1])
     return np.divide(np.maximum(totals, 0.0), shrunk, out=np.ones_like(shrunk), where=shrunk > 0)
 
 
-def to_total(
+def calibrate_total(
     shrunk: float, noisy: float, variance: float, group: EstimatedActivity, limit: int, norm: Norm
 ) -> float:
     """Return what brings shrunken counts to their total: by precision, as noisy counts and the activity have it.

@@ -18,30 +18,30 @@ import numpy as np
 
 from headcount._internal.arrays import Floats
 
-_HEIGHT_OFF = 0.1  # how far the height of a class may be off, relatively
-_FARTHEST = 3.0  # variance of a logarithm beyond which nothing more is allowed for
-_LEAST, _MOST = 0.2, 5.0  # of the ratio that is expected: what more noise says is not believed
-_UNSURE = 1.0  # variance of the logarithm of a ratio of which nothing is known
+_TOTAL_DEVIATION = 0.1  # how far the height of a class may be off, relatively
+_MAX_LOG_COVARIANCE = 3.0  # variance of a logarithm beyond which nothing more is allowed for
+_MIN_RATIO, _MAX_RATIO = 0.2, 5.0  # of the ratio that is expected: what more noise says is not believed
+_MAX_LOG_VARIANCE = 1.0  # variance of the logarithm of a ratio of which nothing is known
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class ClassMeasurements:
     """What was released: of each class (rows) at each size, and what all its people weigh.
 
-    ``weights`` says what a person weighs at each size, and ``noise`` and ``uncertain`` are variances.
+    ``weights`` says what a person weighs at each size, and ``noise`` and ``weighed_variance`` are variances.
     """
 
     sums: Floats
     noise: float
     weighed: Floats
-    uncertain: Floats
+    weighed_variance: Floats
     weights: Floats
 
 
-def wandering(octaves: Floats) -> Floats:
+def random_walk_covariance(octaves: Floats) -> Floats:
     """Return the covariance of a walk that starts at octave 0 and takes a step of deviation 1 an octave.
 
-    >>> wandering(np.array([-1.0, 0.0, 2.0, 3.0])).tolist()
+    >>> random_walk_covariance(np.array([-1.0, 0.0, 2.0, 3.0])).tolist()
     [[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 2.0, 2.0], [0.0, 0.0, 2.0, 3.0]]
     """
     far, side = np.abs(octaves), np.sign(octaves)
@@ -49,51 +49,54 @@ def wandering(octaves: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimated:
+class ClassEstimates:
     """What each class has at each size, given each of several expectations, and how well each of them fits."""
 
     expected: Floats
     mean: Floats
     covariance: Floats
-    fits: Floats
+    log_likelihood: Floats
 
     def log_ratios(self, above: Floats, below: Floats) -> tuple[Floats, Floats]:
         """Return the logarithm of the ratio of two weighted sums over sizes, and its variance."""
-        under = np.maximum(self.mean @ below, _LEAST * (self.expected @ below))
-        usual = (self.expected @ above) / (self.expected @ below)
-        ratio = np.clip(self.mean @ above / under, _LEAST * usual, _MOST * usual)
-        moves = above / (ratio * under)[..., None] - below / under[..., None]
-        variance = ((moves[..., None, :] @ self.covariance)[..., 0, :] * moves).sum(axis=-1)
-        return np.log(ratio), np.clip(variance, 0.0, _UNSURE)
+        denominator = np.maximum(self.mean @ below, _MIN_RATIO * (self.expected @ below))
+        prior_ratio = (self.expected @ above) / (self.expected @ below)
+        ratio = np.clip(self.mean @ above / denominator, _MIN_RATIO * prior_ratio, _MAX_RATIO * prior_ratio)
+        gradient = above / (ratio * denominator)[..., None] - below / denominator[..., None]
+        variance = ((gradient[..., None, :] @ self.covariance)[..., 0, :] * gradient).sum(axis=-1)
+        return np.log(ratio), np.clip(variance, 0.0, _MAX_LOG_VARIANCE)
 
 
-def estimated(measured: Measured, expected: Floats, wander: Floats) -> Estimated:
+def estimate_classes(measured: ClassMeasurements, expected: Floats, covariance: Floats) -> ClassEstimates:
     """Estimate what each class has at each size, for each of the expectations.
 
-    ``expected`` has parts of people that sum to 1, and ``wander`` the covariance of their logarithms: the last
+    ``expected`` has parts of people that sum to 1, and ``covariance`` the covariance of their logarithms: the last
     axes of both are sizes, the one before that of ``expected`` is classes, and the first one possibilities.
 
-    >>> measured = Measured(np.array([[60.0, 45.0]]), 100.0, np.array([100.0]), np.array([1.0]), np.ones(2))
+    >>> sums, weighed = np.array([[60.0, 45.0]]), np.array([100.0])
+    >>> measured = ClassMeasurements(sums, 100.0, weighed, np.array([1.0]), np.ones(2))
     >>> alike = np.array([[[0.5, 0.5]]])
-    >>> estimated(measured, alike, wandering(np.array([0.0, 1.0]))).mean.round().tolist()
+    >>> estimate_classes(measured, alike, random_walk_covariance(np.array([0.0, 1.0]))).mean.round().tolist()
     [[[52.0, 48.0]]]
     """
     size, weights = expected.shape[-1], measured.weights
-    heights = measured.weighed / np.maximum(expected @ weights, 1e-12)
-    prior = heights[..., None] * expected
-    unsure = np.expm1(np.minimum(wander, _FARTHEST)) + _HEIGHT_OFF**2
-    unsure = (prior[..., :, None] * prior[..., None, :]) * (unsure if wander.ndim == 2 else unsure[:, None])
-    looks = np.vstack([np.eye(size), weights])
-    seen = unsure @ looks.T
-    noise = np.column_stack([np.full_like(measured.sums, measured.noise), measured.uncertain])
-    spread = looks @ seen + np.eye(size + 1) * noise[:, None, :]
-    off = np.column_stack([measured.sums, measured.weighed]) - prior @ looks.T
-    inverse = np.linalg.inv(spread)
-    pulled = (inverse @ off[..., None])[..., 0]
-    fits = -((off * pulled).sum(axis=-1) + np.linalg.slogdet(spread)[1]) / 2
-    return Estimated(
-        expected=prior,
-        mean=prior + (seen @ pulled[..., None])[..., 0],
-        covariance=unsure - seen @ inverse @ np.swapaxes(seen, -1, -2),
-        fits=fits.sum(axis=-1),
+    totals = measured.weighed / np.maximum(expected @ weights, 1e-12)
+    prior_mean = totals[..., None] * expected
+    prior_covariance = np.expm1(np.minimum(covariance, _MAX_LOG_COVARIANCE)) + _TOTAL_DEVIATION**2
+    prior_covariance = (prior_mean[..., :, None] * prior_mean[..., None, :]) * (
+        prior_covariance if covariance.ndim == 2 else prior_covariance[:, None]
+    )
+    observation = np.vstack([np.eye(size), weights])
+    cross_covariance = prior_covariance @ observation.T
+    noise_variances = np.column_stack([np.full_like(measured.sums, measured.noise), measured.weighed_variance])
+    residual_covariance = observation @ cross_covariance + np.eye(size + 1) * noise_variances[:, None, :]
+    residual = np.column_stack([measured.sums, measured.weighed]) - prior_mean @ observation.T
+    inverse = np.linalg.inv(residual_covariance)
+    weighted_residual = (inverse @ residual[..., None])[..., 0]
+    log_likelihood = -((residual * weighted_residual).sum(axis=-1) + np.linalg.slogdet(residual_covariance)[1]) / 2
+    return ClassEstimates(
+        expected=prior_mean,
+        mean=prior_mean + (cross_covariance @ weighted_residual[..., None])[..., 0],
+        covariance=prior_covariance - cross_covariance @ inverse @ np.swapaxes(cross_covariance, -1, -2),
+        log_likelihood=log_likelihood.sum(axis=-1),
     )

@@ -12,14 +12,14 @@ from headcount._internal.arrays import Floats, Integers
 BLOCK = 1 << 15
 
 
-def blocks(size: int, each: int = BLOCK) -> Iterator[slice]:
+def blocks(size: int, block_size: int = BLOCK) -> Iterator[slice]:
     """Cut so many places into blocks; the last one may be shorter.
 
     >>> list(blocks(5, 2))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    for start in range(0, size, each):
-        yield slice(start, min(start + each, size))
+    for start in range(0, size, block_size):
+        yield slice(start, min(start + block_size, size))
 
 
 @dataclass(frozen=True, eq=False)

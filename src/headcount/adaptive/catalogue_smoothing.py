@@ -22,18 +22,18 @@ import numpy as np
 from headcount._internal.arrays import Bytes, Floats, Integers
 from headcount.adaptive.blocks import BLOCK, NoisyPair, blocks
 
-_PRICE = 8.0  # of a stretch, in variances: chance alone cuts one in 55 places
-_FURTHEST = 6.0  # deviations of noise: counts beyond are taken for that
-_SHORTEST = 8
-_MOST_RUNS = 1 << 20
-_FEWEST = 100  # items whose spread can be learnt
-_LEVELS_DIFFER = 1.6
+_SEGMENT_PENALTY = 8.0  # of a stretch, in variances: chance alone cuts one in 55 places
+_MAX_DEVIATIONS = 6.0  # deviations of noise: counts beyond are taken for that
+_MIN_SEGMENT = 8
+_MAX_RUNS = 1 << 20
+_MIN_GROUP_ITEMS = 100  # items whose spread can be learnt
+_MIN_LEVEL_RATIO = 1.6
 _LOWEST_LEVEL = 1 / 200  # of the highest
 
 Places = Integers
 
 
-def kinds_of(pair: NoisyPair, deviation: float, ratio: float) -> Bytes:
+def group_by_level(pair: NoisyPair, deviation: float, ratio: float) -> Bytes:
     """Return a number for each item: items with the same number are judged together.
 
     Counts of light and of heavy users have noise of that deviation; ``ratio`` is how much more a heavy one stands
@@ -42,28 +42,28 @@ def kinds_of(pair: NoisyPair, deviation: float, ratio: float) -> Bytes:
     >>> rng = np.random.default_rng(1)
     >>> counts = np.repeat([9.0, 0.5], [1_000, 3_000])
     >>> pair = NoisyPair(counts + rng.laplace(0, 4, 4_000), rng.laplace(0, 4, 4_000))
-    >>> np.bincount(kinds_of(pair, 5.7, 1.0)).tolist()
+    >>> np.bincount(group_by_level(pair, 5.7, 1.0)).tolist()
     [2976, 1024]
     """
-    if pair.size < 2 * _FEWEST:  # too few for two kinds
+    if pair.size < 2 * _MIN_GROUP_ITEMS:  # too few for two kinds
         return np.zeros(pair.size, dtype=np.uint8)
-    run = max(_SHORTEST, -(-pair.size // _MOST_RUNS))
-    sums, sizes, spread = _runs(pair, deviation, run)
-    labels = _stretches(sums / np.sqrt(spread), sizes)
+    run = max(_MIN_SEGMENT, -(-pair.size // _MAX_RUNS))
+    sums, sizes, spread = _sum_runs(pair, deviation, run)
+    labels = _best_partition(sums / np.sqrt(spread), sizes)
     lengths = np.asarray(np.bincount(labels, weights=sizes), dtype=np.float64)
     levels = np.asarray(np.bincount(labels, weights=sums[:, 0] + ratio * sums[:, 1]), dtype=np.float64) / lengths
-    kinds = _kinds(levels, lengths).astype(np.uint8)  # levels so far apart are few
-    return np.repeat(kinds[labels], run)[: pair.size]
+    groups = _merge_levels(levels, lengths).astype(np.uint8)  # levels so far apart are few
+    return np.repeat(groups[labels], run)[: pair.size]
 
 
-def _runs(pair: NoisyPair, deviation: float, run: int) -> tuple[Floats, Floats, Floats]:
+def _sum_runs(pair: NoisyPair, deviation: float, run: int) -> tuple[Floats, Floats, Floats]:
     """Return the sums of runs of neighbours, one column a part, how many items each has, and how counts spread.
 
     The spread is a variance, from how much one count differs from the next.
     """
     sums, squares, before = [], np.zeros(2), np.empty((2, 0))
     for where in blocks(pair.size, run * max(BLOCK // run, 1)):
-        parts = np.clip(np.stack(pair.part(where)) / deviation, -_FURTHEST, _FURTHEST)
+        parts = np.clip(np.stack(pair.part(where)) / deviation, -_MAX_DEVIATIONS, _MAX_DEVIATIONS)
         sums.append(np.add.reduceat(parts, np.arange(0, parts.shape[1], run), axis=1).T)
         squares += np.square(np.diff(parts, prepend=before)).sum(axis=1)
         before = parts[:, -1:]
@@ -74,11 +74,11 @@ def _runs(pair: NoisyPair, deviation: float, run: int) -> tuple[Floats, Floats, 
     return np.concatenate(sums), sizes, np.asarray(spread)
 
 
-def _stretches(sums: Floats, sizes: Floats) -> Places:
+def _best_partition(sums: Floats, sizes: Floats) -> Places:
     """Cut runs of neighbours into stretches in the best way; return the number of each run's stretch."""
     whole = 1 << max(int(sizes.size - 1).bit_length(), 0)
     sums = np.pad(sums, ((0, whole - sizes.size), (0, 0)))
-    few_at_the_end = sizes.size > 1 and sizes[-1] < _SHORTEST  # they are no stretch of their own
+    few_at_the_end = sizes.size > 1 and sizes[-1] < _MIN_SEGMENT  # they are no stretch of their own
     sizes, length = np.pad(sizes, (0, whole - sizes.size)), sizes.size
     best, cuts = _cost(sums, sizes), []
     while sums.shape[0] > 1:
@@ -100,25 +100,25 @@ def _stretches(sums: Floats, sizes: Floats) -> Places:
 def _cost(sums: Floats, sizes: Floats) -> Floats:
     """Return what each stretch costs, but for the squares that all ways to cut have in common."""
     explained = np.divide((sums**2).sum(axis=1), sizes, out=np.zeros_like(sizes), where=sizes > 0)
-    return np.asarray(np.where(sizes > 0, _PRICE - explained, 0.0))
+    return np.asarray(np.where(sizes > 0, _SEGMENT_PENALTY - explained, 0.0))
 
 
-def _kinds(levels: Floats, sizes: Floats) -> Places:
+def _merge_levels(levels: Floats, sizes: Floats) -> Places:
     """Put stretches of about the same level together, so that every kind has enough items.
 
-    >>> _kinds(np.array([1.0, 10.0, 1.1]), np.array([300.0, 300.0, 300.0])).tolist()
+    >>> _merge_levels(np.array([1.0, 10.0, 1.1]), np.array([300.0, 300.0, 300.0])).tolist()
     [0, 1, 0]
     """
     lowest = max(float(levels.max()) * _LOWEST_LEVEL, 1e-9)
     heights = np.maximum(levels, lowest)
-    kinds = np.zeros(levels.size, dtype=np.int64)
-    kind, held, first = 0, 0.0, None
+    groups = np.zeros(levels.size, dtype=np.int64)
+    group, group_items, first = 0, 0.0, None
     for place in np.argsort(heights, kind="stable"):
-        if first is not None and held >= _FEWEST and heights[place] > _LEVELS_DIFFER * first:
-            kind, held, first = kind + 1, 0.0, None
+        if first is not None and group_items >= _MIN_GROUP_ITEMS and heights[place] > _MIN_LEVEL_RATIO * first:
+            group, group_items, first = group + 1, 0.0, None
         first = heights[place] if first is None else first
-        kinds[place] = kind
-        held += sizes[place]
-    if held < _FEWEST and kind > 0:
-        kinds[kinds == kind] = kind - 1
-    return kinds
+        groups[place] = group
+        group_items += sizes[place]
+    if group_items < _MIN_GROUP_ITEMS and group > 0:
+        groups[groups == group] = group - 1
+    return groups

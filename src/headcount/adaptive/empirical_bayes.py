@@ -31,18 +31,18 @@ from typing import NamedTuple
 import numpy as np
 
 from headcount._internal.arrays import Bytes, Floats, Integers
-from headcount.accounting.noise_distributions import Law
+from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.adaptive.blocks import BLOCK, NoisyPair, blocks
 
 Places = Integers
 
 # all in standard deviations of the noise
 _FINE_UP_TO = 8.5  # up to here the grid of true counts is fine
-_CLEAR = 6.8  # a noisy count above this is taken as it is, if there are few
-_CLEAR_OF = 1.4  # and above this beyond the largest noise that so many counts have
+_MIN_CLEAR = 6.8  # a noisy count above this is taken as it is, if there are few
+_CLEAR_MARGIN = 1.4  # and above this beyond the largest noise that so many counts have
 _FIRST = 0.045  # the smallest true count above zero
-_AS_GOOD_AS_NOTHING = 0.25  # where an interval would begin below this, it begins at zero
-_WHOLE = 0.5  # steps of true counts larger than this are told apart one by one
+_NEGLIGIBLE_COUNT = 0.25  # where an interval would begin below this, it begins at zero
+_MIN_DISCRETE_STEP = 0.5  # steps of true counts larger than this are told apart one by one
 _FINE_POINTS = 80
 _FINE = np.concatenate([[0.0], np.geomspace(_FIRST, _FINE_UP_TO, _FINE_POINTS)])
 _COARSE_RATIO = 1.12
@@ -51,13 +51,13 @@ _CELL_RATIO = 1.03  # and relative to their size above the fine part
 _LOG_RATIO = np.log(_CELL_RATIO)
 _EVEN_CELLS = round(_FINE_UP_TO / _CELL)
 
-_STEPS_APART = 25, 100  # at least and at most, by how many counts there are
-_COUNTS_A_STEP = 500
-_ANY_SIZE = 3e-4  # of all counts, that may be of any size: or those too large for the prior would all be one
+_MARGINAL_STEPS = 25, 100  # at least and at most, by how many counts there are
+_COUNTS_PER_STEP = 500
+_UNIFORM_WEIGHT = 3e-4  # of all counts, that may be of any size: or those too large for the prior would all be one
 _STEEPEST = 500.0  # fall of a prior that starts with next to nothing
 _HALVINGS = 60
 _FARTHEST = -30.0  # a mean below zero by more deviations is as good as this
-_STEPS_TOGETHER = 10
+_JOINT_STEPS = 10
 _SMALLEST = 1e-300
 _NORMAL_95 = 1.96
 
@@ -90,26 +90,26 @@ def relative_variance(mean: Floats, width: Floats) -> Floats:
     return np.asarray(relative**2)
 
 
-class _Numbered(NamedTuple):
+class _CellIndex(NamedTuple):
     """The place of every cell in a list of cells."""
 
     first: int
     places: Places
 
-    def of(self, codes: Places) -> Places:
+    def places_of(self, codes: Places) -> Places:
         return np.asarray(self.places[codes - self.first])
 
 
 class _Cells(NamedTuple):
     """Cells of one part that something fell into, and how likely each is for every size on the grid."""
 
-    numbered: _Numbered
+    numbered: _CellIndex
     middles: Floats
     grid: Floats
     likelihood: Floats
 
 
-class _Judged(NamedTuple):
+class _CellPosterior(NamedTuple):
     """What to make of one part, in deviations: a row a cell of its own, a column a cell of the other part."""
 
     mean: Floats
@@ -122,46 +122,51 @@ class Shrinkage:
     """What to make of pairs of noisy counts: fitted to all pairs of a kind, and applied to any of them."""
 
     cells: tuple[_Cells, _Cells]
-    judged: tuple[_Judged, _Judged]
+    cell_posteriors: tuple[_CellPosterior, _CellPosterior]
     deviation: float
     within: tuple[float, float]  # how far noise alone reaches in either part, in deviations
     clear: float  # from where on counts are taken as they are, in deviations
 
-    def of(self, first: Floats, second: Floats) -> tuple[Posterior, Posterior]:
+    def estimate(self, first: Floats, second: Floats) -> tuple[Posterior, Posterior]:
         """Return what to make of both parts of counts that this was fitted to."""
-        values, (one, two) = self._placed(first, second)
+        values, (first_cells, second_cells) = self._placed(first, second)
         return (
-            self._posterior(values[0], self.judged[0], (one, two), self.within[0]),
-            self._posterior(values[1], self.judged[1], (two, one), self.within[1]),
+            self._posterior(values[0], self.cell_posteriors[0], (first_cells, second_cells), self.within[0]),
+            self._posterior(values[1], self.cell_posteriors[1], (second_cells, first_cells), self.within[1]),
         )
 
     def means(self, first: Floats, second: Floats) -> tuple[Floats, Floats]:
         """Return the best guesses alone."""
-        values, (one, two) = self._placed(first, second)
+        values, (first_cells, second_cells) = self._placed(first, second)
         return (
-            self._means(values[0], self.judged[0], (one, two)) * self.deviation,
-            self._means(values[1], self.judged[1], (two, one)) * self.deviation,
+            self._means(values[0], self.cell_posteriors[0], (first_cells, second_cells)) * self.deviation,
+            self._means(values[1], self.cell_posteriors[1], (second_cells, first_cells)) * self.deviation,
         )
 
     def _placed(self, first: Floats, second: Floats) -> tuple[tuple[Floats, Floats], tuple[Places, Places]]:
         """Return both parts in deviations, and the places of the cells that they fall into."""
         values = first / self.deviation, second / self.deviation
-        one, two = self.cells
-        return values, (one.numbered.of(_codes(values[0])), two.numbered.of(_codes(values[1])))
+        first_cells, second_cells = self.cells
+        return values, (
+            first_cells.numbered.places_of(_encode_cells(values[0])),
+            second_cells.numbered.places_of(_encode_cells(values[1])),
+        )
 
-    def _means(self, values: Floats, judged: _Judged, here: tuple[Places, Places]) -> Floats:
-        return np.where(values > self.clear, values, judged.mean[here])
+    def _means(self, values: Floats, posterior: _CellPosterior, here: tuple[Places, Places]) -> Floats:
+        return np.where(values > self.clear, values, posterior.mean[here])
 
-    def _posterior(self, values: Floats, judged: _Judged, here: tuple[Places, Places], within: float) -> Posterior:
+    def _posterior(
+        self, values: Floats, posterior: _CellPosterior, here: tuple[Places, Places], within: float
+    ) -> Posterior:
         """Return what to make of one part.
 
         A low end above the noisy value less what noise alone reaches would trust the prior more than it deserves,
         since it was fitted to few large counts.
         """
         clear = values > self.clear
-        means = self._means(values, judged, here)
-        lows = np.minimum(np.where(clear, np.inf, judged.low[here]), np.maximum(values - within, 0.0))
-        highs = np.where(clear, values + within, judged.high[here])
+        means = self._means(values, posterior, here)
+        lows = np.minimum(np.where(clear, np.inf, posterior.low[here]), np.maximum(values - within, 0.0))
+        highs = np.where(clear, values + within, posterior.high[here])
         return Posterior(
             means * self.deviation,
             np.minimum(lows, means) * self.deviation,
@@ -169,57 +174,63 @@ class Shrinkage:
         )
 
 
-def fitted(
-    pair: NoisyPair, law: Law, level: float, kinds: Bytes, first: Law | None = None
+def fit_priors(
+    pair: NoisyPair,
+    distribution: NoiseDistribution,
+    level: float,
+    groups: Bytes,
+    first: NoiseDistribution | None = None,
 ) -> tuple[Shrinkage, ...]:
     """Return what to make of two noisy parts of the same counts, for each kind, with independent noise of a law.
 
-    ``kinds`` has the number of each count's kind. The ``first`` part may have a law of its own, as wide or nearly
+    ``groups`` has the number of each count's kind. The ``first`` part may have a law of its own, as wide or nearly
     so. True counts are multiples of its step, as noise is.
 
-    >>> from headcount.accounting.noise_distributions import law_from_json
-    >>> law = law_from_json({"law": "discrete-laplace", "scale": "1", "step": "1/100"})
+    >>> from headcount.accounting.noise_distributions import noise_distribution_from_json
+    >>> distribution = noise_distribution_from_json({"law": "discrete-laplace", "scale": "1", "step": "1/100"})
     >>> noisy = np.concatenate([np.tile([-1.5, -0.5, 0.5, 1.5], 200), [40.0]])
-    >>> (alike,) = fitted(NoisyPair(noisy, np.zeros(801)), law, 0.95, np.zeros(801, dtype=np.uint8))
-    >>> light, _ = alike.of(noisy[-5:], np.zeros(5))
+    >>> (model,) = fit_priors(NoisyPair(noisy, np.zeros(801)), distribution, 0.95, np.zeros(801, dtype=np.uint8))
+    >>> light, _ = model.estimate(noisy[-5:], np.zeros(5))
     >>> light.mean.round(1).tolist()
     [0.1, 0.1, 0.1, 0.1, 40.0]
     """
-    coded = _Coded(pair, law.variance**0.5)
-    met = _met(coded)
-    numbered = _numbered(met[0]), _numbered(met[1])
-    number, shape = int(kinds.max(initial=0)) + 1, (met[0].size, met[1].size)
+    coded = _CodedPairs(pair, distribution.variance**0.5)
+    occupied = _occupied_codes(coded)
+    numbered = _index_codes(occupied[0]), _index_codes(occupied[1])
+    number, shape = int(groups.max(initial=0)) + 1, (occupied[0].size, occupied[1].size)
     tally = np.zeros(number * shape[0] * shape[1], dtype=np.int64)
     largest = np.full((number, 2), 1.0)
     for where, values, codes in coded.blocks():
-        one, two = (places.of(each) for places, each in zip(numbered, codes, strict=True))
-        np.add.at(tally, (kinds[where] * np.int64(shape[0]) + one) * shape[1] + two, 1)
-        for kind in np.flatnonzero(np.bincount(kinds[where])).tolist():
-            inside = kinds[where] == kind
-            largest[kind] = np.maximum(largest[kind], [each[inside].max() for each in values])
-    reaches = law.half_width(1 - 1 / max(pair.size, 2)) / coded.deviation
-    clear = max(_CLEAR, reaches + _CLEAR_OF)
+        first_cells, second_cells = (
+            places.places_of(block_codes) for places, block_codes in zip(numbered, codes, strict=True)
+        )
+        np.add.at(tally, (groups[where] * np.int64(shape[0]) + first_cells) * shape[1] + second_cells, 1)
+        for group in np.flatnonzero(np.bincount(groups[where])).tolist():
+            inside = groups[where] == group
+            largest[group] = np.maximum(largest[group], [block_values[inside].max() for block_values in values])
+    noise_bound = distribution.half_width(1 - 1 / max(pair.size, 2)) / coded.deviation
+    clear = max(_MIN_CLEAR, noise_bound + _CLEAR_MARGIN)
     return tuple(
-        _fitted(of_kind, met, most, (first or law, law), level, clear)
+        _fit_shrinkage(of_kind, occupied, most, (first or distribution, distribution), level, clear)
         for of_kind, most in zip(tally.reshape(number, *shape), largest, strict=True)
     )
 
 
-class _Coded:
+class _CodedPairs:
     """Both parts in deviations, and the numbers of their cells, a block at a time; one block alone is kept."""
 
     def __init__(self, pair: NoisyPair, deviation: float) -> None:
         self.pair, self.deviation = pair, deviation
-        self._only = list(self._made()) if pair.size <= BLOCK else None
+        self._only = list(self._encode_blocks()) if pair.size <= BLOCK else None
 
     def blocks(self) -> Iterable[_Block]:
         """Return them from the beginning."""
-        return self._made() if self._only is None else self._only
+        return self._encode_blocks() if self._only is None else self._only
 
-    def _made(self) -> Iterator[_Block]:
+    def _encode_blocks(self) -> Iterator[_Block]:
         for where in blocks(self.pair.size):
             first, second = (part / self.deviation for part in self.pair.part(where))
-            yield _Block(where, (first, second), (_codes(first), _codes(second)))
+            yield _Block(where, (first, second), (_encode_cells(first), _encode_cells(second)))
 
 
 class _Block(NamedTuple):
@@ -230,48 +241,61 @@ class _Block(NamedTuple):
     codes: tuple[Places, Places]
 
 
-def _met(coded: _Coded) -> tuple[Places, Places]:
+def _occupied_codes(coded: _CodedPairs) -> tuple[Places, Places]:
     """Return the numbers of the cells of either part that something falls into, rising."""
-    one = two = np.empty(0, dtype=np.int64)
+    first_codes = second_codes = np.empty(0, dtype=np.int64)
     for block in coded.blocks():
-        one, two = (np.unique(np.append(*each)) for each in zip((one, two), block.codes, strict=True))
-    return one, two
+        first_codes, second_codes = (
+            np.unique(np.append(*code_pair))
+            for code_pair in zip((first_codes, second_codes), block.codes, strict=True)
+        )
+    return first_codes, second_codes
 
 
-def _numbered(codes: Places) -> _Numbered:
+def _index_codes(codes: Places) -> _CellIndex:
     first, last = int(codes[0]), int(codes[-1])
     places = np.zeros(last - first + 1, dtype=np.int64)
     places[codes - first] = np.arange(codes.size)
-    return _Numbered(first, places)
+    return _CellIndex(first, places)
 
 
-def _fitted(
-    tally: Places, met: tuple[Places, Places], largest: Floats, laws: tuple[Law, Law], level: float, clear: float
+def _fit_shrinkage(
+    tally: Places,
+    occupied: tuple[Places, Places],
+    largest: Floats,
+    distributions: tuple[NoiseDistribution, NoiseDistribution],
+    level: float,
+    clear: float,
 ) -> Shrinkage:
     """Fit what to make of pairs of which so many fell into each pair of the cells that were met."""
-    deviation = laws[1].variance ** 0.5
-    there = [np.flatnonzero(tally.sum(axis=axis)) for axis in (1, 0)]
-    one, two = (
-        _cells(codes[inside], _grid(most, float(law.step) / deviation), law, deviation)
-        for codes, inside, most, law in zip(met, there, largest.tolist(), laws, strict=True)
+    deviation = distributions[1].variance ** 0.5
+    present = [np.flatnonzero(tally.sum(axis=axis)) for axis in (1, 0)]
+    first_cells, second_cells = (
+        _cells(codes[inside], _grid(most, float(distribution.step) / deviation), distribution, deviation)
+        for codes, inside, most, distribution in zip(
+            occupied, present, largest.tolist(), distributions, strict=True
+        )
     )
-    prior = _joint_prior(one, two, tally[there[0]][:, there[1]].astype(np.float64))
-    judged = _judged(one, two, prior, level), _judged(two, one, prior.T, level)
-    own, other = (law.half_width(level) / deviation for law in laws)
-    return Shrinkage((one, two), judged, deviation, (own, other), clear)
+    prior = _joint_prior(first_cells, second_cells, tally[present[0]][:, present[1]].astype(np.float64))
+    posteriors = (
+        _cell_posterior(first_cells, second_cells, prior, level),
+        _cell_posterior(second_cells, first_cells, prior.T, level),
+    )
+    own, other = (distribution.half_width(level) / deviation for distribution in distributions)
+    return Shrinkage((first_cells, second_cells), posteriors, deviation, (own, other), clear)
 
 
-def _cells(codes: Places, grid: Floats, law: Law, deviation: float) -> _Cells:
+def _cells(codes: Places, grid: Floats, distribution: NoiseDistribution, deviation: float) -> _Cells:
     middles = _middles(codes)
-    logarithms = law.log_ratio((middles[:, None] - grid[None, :]) * deviation)
+    logarithms = distribution.log_ratio((middles[:, None] - grid[None, :]) * deviation)
     likelihood = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
-    return _Cells(_numbered(codes), middles, grid, likelihood)
+    return _Cells(_index_codes(codes), middles, grid, likelihood)
 
 
-def _codes(values: Floats) -> Places:
+def _encode_cells(values: Floats) -> Places:
     """Number the cells that noisy values fall into: even cells around zero, then growing ones.
 
-    >>> _codes(np.array([-0.1, 0.0, 0.13, 100.0])).tolist()
+    >>> _encode_cells(np.array([-0.1, 0.0, 0.13, 100.0])).tolist()
     [-1, 0, 1, 154]
     """
     beyond = np.log(np.maximum(np.abs(values), _FINE_UP_TO) / _FINE_UP_TO) / _LOG_RATIO
@@ -294,38 +318,42 @@ def _grid(largest: float, step: float) -> Floats:
     >>> _grid(2.0, 2.0).tolist()
     [0.0, 2.0, 4.0, 6.0, 8.0]
     """
-    fine = _FINE if step < _WHOLE else np.arange(0.0, max(_FINE_UP_TO, 1.5 * step), step)
+    fine = _FINE if step < _MIN_DISCRETE_STEP else np.arange(0.0, max(_FINE_UP_TO, 1.5 * step), step)
     if largest * 1.1 <= fine[-1]:
         return fine
     further = 2 + int(np.log(largest * 1.1 / fine[-1]) / np.log(_COARSE_RATIO))
     coarse = np.geomspace(fine[-1], largest * 1.1, further)[1:]
-    return np.concatenate([fine, coarse if step < _WHOLE else np.unique(np.ceil(coarse / step)) * step])
+    return np.concatenate(
+        [fine, coarse if step < _MIN_DISCRETE_STEP else np.unique(np.ceil(coarse / step)) * step]
+    )
 
 
-def _joint_prior(one: _Cells, two: _Cells, tally: Floats) -> Floats:
+def _joint_prior(first: _Cells, second: _Cells, tally: Floats) -> Floats:
     """Return the share of counts of each pair of sizes: fitted apart, then improved together."""
-    prior = np.outer(_prior(one, tally.sum(axis=1)), _prior(two, tally.sum(axis=0)))
+    prior = np.outer(_prior(first, tally.sum(axis=1)), _prior(second, tally.sum(axis=0)))
     number = tally.sum()
-    for _ in range(_STEPS_TOGETHER):
-        fits = one.likelihood.dot(prior).dot(two.likelihood.T)
-        prior *= one.likelihood.T.dot(tally / np.maximum(fits, _SMALLEST)).dot(two.likelihood) / number
-    return np.asarray((1 - _ANY_SIZE) * prior + _ANY_SIZE / prior.size)
+    for _ in range(_JOINT_STEPS):
+        evidence = first.likelihood.dot(prior).dot(second.likelihood.T)
+        prior *= first.likelihood.T.dot(tally / np.maximum(evidence, _SMALLEST)).dot(second.likelihood) / number
+    return np.asarray((1 - _UNIFORM_WEIGHT) * prior + _UNIFORM_WEIGHT / prior.size)
 
 
 def _prior(cells: _Cells, tally: Floats) -> Floats:
     """Return the share of counts of each size, where so many fell into each cell."""
-    number, likelihood, turned = tally.sum(), cells.likelihood, cells.likelihood.T
-    prior = _with_mean(cells.grid, _not_negative(float(cells.middles @ tally / number), float(number) ** -0.5))
+    number, likelihood, transposed = tally.sum(), cells.likelihood, cells.likelihood.T
+    prior = _exponential_prior(
+        cells.grid, _truncated_mean(float(cells.middles @ tally / number), float(number) ** -0.5)
+    )
     # on a few numbers: as methods, calls take a third less than as operators
-    for _ in range(int(np.clip(number / _COUNTS_A_STEP, *_STEPS_APART))):
-        prior *= turned.dot(tally / np.maximum(likelihood.dot(prior), _SMALLEST)) / number
+    for _ in range(int(np.clip(number / _COUNTS_PER_STEP, *_MARGINAL_STEPS))):
+        prior *= transposed.dot(tally / np.maximum(likelihood.dot(prior), _SMALLEST)) / number
     return prior
 
 
-def _not_negative(mean: float, deviation: float) -> float:
+def _truncated_mean(mean: float, deviation: float) -> float:
     """Return what to expect of a number that is not negative and was measured with normal noise.
 
-    >>> [round(_not_negative(mean, 1.0), 3) for mean in (5.0, 0.0, -5.0)]
+    >>> [round(_truncated_mean(mean, 1.0), 3) for mean in (5.0, 0.0, -5.0)]
     [5.0, 0.798, 0.187]
     """
     far = max(mean / deviation, _FARTHEST)
@@ -333,10 +361,10 @@ def _not_negative(mean: float, deviation: float) -> float:
     return deviation * (far + density / chance)
 
 
-def _with_mean(grid: Floats, mean: float) -> Floats:
+def _exponential_prior(grid: Floats, mean: float) -> Floats:
     """Return shares of sizes that fall or rise exponentially, with that mean or the nearest there is.
 
-    >>> _with_mean(np.array([0.0, 1.0, 2.0]), 0.6).round(3).tolist()
+    >>> _exponential_prior(np.array([0.0, 1.0, 2.0]), 0.6).round(3).tolist()
     [0.554, 0.292, 0.154]
     """
 
@@ -352,7 +380,7 @@ def _with_mean(grid: Floats, mean: float) -> Floats:
     return falling(sum(rates) / 2)
 
 
-def _judged(own: _Cells, other: _Cells, prior: Floats, level: float) -> _Judged:
+def _cell_posterior(own: _Cells, other: _Cells, prior: Floats, level: float) -> _CellPosterior:
     """Return what to make of one part in each pair of cells, in deviations.
 
     A size on the grid stands for all sizes down to the one before, so that is where an interval ends; and which
@@ -368,5 +396,5 @@ def _judged(own: _Cells, other: _Cells, prior: Floats, level: float) -> _Judged:
         below = (own.likelihood[rows].T[:, :, None] * beside[:, None, :] / evidence[rows]).cumsum(axis=0)
         low[rows] = lows[(below < (1 - level) / 2).sum(axis=0)]
         high[rows] = highs[(below < (1 + level) / 2).sum(axis=0)]
-    low[low < _AS_GOOD_AS_NOTHING] = 0.0
-    return _Judged(mean, low, high)
+    low[low < _NEGLIGIBLE_COUNT] = 0.0
+    return _CellPosterior(mean, low, high)

@@ -14,183 +14,193 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from headcount._internal.arrays import Floats
-from headcount.accounting.budget import Grant, Price
-from headcount.accounting.noise_distributions import DiscreteLaplace, Law
+from headcount.accounting.budget import Cost, Grant
+from headcount.accounting.noise_distributions import DiscreteLaplace, NoiseDistribution
 from headcount.adaptive import activity_histogram as activities
 from headcount.adaptive.blocks import BLOCK, NoisyPair, blocks
-from headcount.adaptive.class_scale_up import Ratios, ReleasedShares
+from headcount.adaptive.class_scale_up import Ratios, ReleasedProfile
 from headcount.adaptive.empirical_bayes import Posterior
-from headcount.adaptive.item_context_estimates import edges_of
-from headcount.adaptive.light_heavy import Draft, drafted, finished, scaling
-from headcount.adaptive.predicted_error import FOR_AN_ORDER, NEARLY_AS_GOOD, best_limit, predicted_error
+from headcount.adaptive.item_context_estimates import estimate_item_contexts
+from headcount.adaptive.light_heavy import ShrinkageModel, choose_ratios, estimate_counts, fit_shrinkage
+from headcount.adaptive.predicted_error import COUNT_TOLERANCE, ORDER_TOLERANCE, best_threshold, predicted_error
 from headcount.adaptive.scale_up import scale_up
-from headcount.adaptive.undetected_users import KnownPeople
+from headcount.adaptive.undetected_users import UserEstimates
 from headcount.bounds import (
-    ANY_SIZE,
     FIXED_POINT,
-    Activity,
-    Among,
+    NO_SIZE_CAP,
+    ActivityHistogram,
     Bounded,
+    ClassProfile,
     Counting,
     CountTable,
+    ItemSubset,
     Noisy,
     Norm,
-    Scale,
-    Shares,
+    WeightToThreshold,
     columns_of,
-    light_and_heavy,
-    part,
     sensitivity,
+    split_light_and_heavy,
+    take_places,
 )
 from headcount.bounds.counts import activity_bins
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.noise import NoiseSource, add, law_of, norm_of
+from headcount.noise import NoiseSource, add_noise, noise_distribution_for, noise_norm
 from headcount.releases.reconcile import Weights, reconcile
 
-LARGEST_LIMIT = 1 << 20
+MAX_THRESHOLD = 1 << 20
 MOST_RECORDS = activity_bins.LAST_EDGE + 1
 ENDS = tuple(activity_bins.UPPER_ENDS.tolist())
 LIGHT_AND_HEAVY = "the counts of light users, in whole numbers, and of heavy ones, before shrinkage"
 
 
 @dataclass(frozen=True)
-class NoisyGroups(Noisy):
+class NoisyGroupTables(Noisy):
     """Noisy tables of light and of heavy users, one after the other, in steps of the law of the second.
 
     Light users' noise has a law of its own, of the same scale: it is in whole numbers, as their counts are.
     """
 
-    light: Law
+    light: NoiseDistribution
 
 
-def noised(
+def add_group_noise(
     measured: Bounded, grant: Grant, noise: NoiseSource, places: Sequence[int] | None = None
-) -> NoisyGroups:
+) -> NoisyGroupTables:
     """Spend a grant on noise for the tables of light and of heavy users: all of it on each, as nobody is in both.
 
     With ``places``, on these cells of either table alone.
     """
-    own, others = light_and_heavy(measured)
-    grants, shape = grant.for_disjoint_people(("light", "heavy")), own.shape
+    own, others = split_light_and_heavy(measured)
+    grants, shape = grant.for_disjoint_users(("light", "heavy")), own.shape
     if places is not None:
-        own, others, shape = part(own, places), part(others, places), (len(places),)
+        own, others, shape = take_places(own, places), take_places(others, places), (len(places),)
     values = np.empty((2, *shape), dtype=np.int64)
-    heavy = add(others, grants["heavy"], noise)
-    values[1], law = heavy.values.reshape(shape), heavy.law
+    heavy = add_noise(others, grants["heavy"], noise)
+    values[1], distribution = heavy.values.reshape(shape), heavy.distribution
     del heavy  # tables may be long
-    light = add(own, grants["light"], noise)
+    light = add_noise(own, grants["light"], noise)
     np.multiply(light.values.reshape(shape), measured.unit, out=values[0])
-    return NoisyGroups(values, law, light.law)
+    return NoisyGroupTables(values, distribution, light.distribution)
 
 
-def histogram(
+def release_histogram(
     log: EventLog,
     table: CountTable,
     grant: Grant,
     noise: NoiseSource,
     engine: Engine,
     norm: Norm = "l1",
-    most: int = MOST_RECORDS,
-    among: Among | None = None,
+    max_records: int = MOST_RECORDS,
+    among: ItemSubset | None = None,
 ) -> Noisy:
     """Release how many users have 1, 2, 3-4, 5-8, … records in a table: each of them is in one bin.
 
-    Users with more than ``most`` are in the bin of so many. With ``among``, records about some items alone.
+    Users with more than ``max_records`` are in the bin of so many. With ``among``, records about some items alone.
     """
-    bound = Activity(table, min(most, MOST_RECORDS), norm, among, ENDS)
-    return add(engine.measure(log, bound, noise.key()), grant, noise)
+    bound = ActivityHistogram(table, min(max_records, MOST_RECORDS), norm, among, ENDS)
+    return add_noise(engine.measure(log, bound, noise.key()), grant, noise)
 
 
-def people_of(
-    log: EventLog, table: CountTable, released: Noisy, norm: Norm = "l1", most: int | None = None
-) -> KnownPeople:
-    """Say what a released histogram tells of the users of a table, of whom no more than ``most`` records count."""
+def estimate_users(
+    log: EventLog, table: CountTable, released: Noisy, norm: Norm = "l1", max_records: int | None = None
+) -> UserEstimates:
+    """Estimate the users of a table from a released histogram; at most ``max_records`` records of each count."""
     distinct = log.counting == "users"
-    caps = [each for each in (most, columns_of(log, table) if distinct else None) if each is not None]
-    known = released.counts, scale_of(released.law), min(caps, default=None)
+    caps = [cap for cap in (max_records, columns_of(log, table) if distinct else None) if cap is not None]
+    histogram_inputs = released.counts, scale_of(released.distribution), min(caps, default=None)
     squares = norm == "l2" and not distinct
-    return KnownPeople(*activities.both(*known), distinct, squares, cap=most)
+    return UserEstimates(*activities.estimate_with_upper(*histogram_inputs), distinct, squares, cap=max_records)
 
 
-def scale_of(law: Law) -> float:
+def scale_of(law: NoiseDistribution) -> float:
     """Return the scale of the Laplace noise that is as wide."""
     return float(law.scale) if isinstance(law, DiscreteLaplace) else (law.variance / 2) ** 0.5
 
 
-def law_for(limit: int, price: Price, counting: Counting) -> Law:
+def threshold_noise(limit: int, cost: Cost, counting: Counting) -> NoiseDistribution:
     """Return the noise of a table under a limit; refuse what cannot be drawn."""
-    moved = sensitivity(Scale(limit, norm_of(price)), counting, columns=1)  # in its norm, columns do not matter
-    return law_of(moved, price, unit=FIXED_POINT, on=LIGHT_AND_HEAVY)
+    moved = sensitivity(
+        WeightToThreshold(limit, noise_norm(cost)), counting, columns=1
+    )  # in its norm, columns do not matter
+    return noise_distribution_for(moved, cost, unit=FIXED_POINT, on=LIGHT_AND_HEAVY)
 
 
-def drawable(limit: int, price: Price, counting: Counting) -> bool:
+def drawable(limit: int, cost: Cost, counting: Counting) -> bool:
     """Say whether the noise of a table under a limit can be drawn: a public question."""
     try:
-        law_for(limit, price, counting)
+        threshold_noise(limit, cost, counting)
     except UsageError:
         return False
     return True
 
 
-def chosen_limit(
+def choose_threshold(
     log: EventLog,
-    people: Mapping[CountTable, KnownPeople],
-    prices: Mapping[CountTable, Price],
-    most: int = MOST_RECORDS,
-    measured: Price | None = None,
+    users: Mapping[CountTable, UserEstimates],
+    costs: Mapping[CountTable, Cost],
+    max_records: int = MOST_RECORDS,
+    profile_cost: Cost | None = None,
 ) -> int:
-    """Return the limit below ``most`` with the smallest predicted error over the tables; all of this is public.
+    """Return the clipping threshold below ``max_records`` with the smallest predicted error, from public values.
 
-    ``measured`` is the price at which it will be measured what heavy users have: without it, counts are for their
-    order alone.
+    ``profile_cost`` pays for the class profile of heavy users; without it, only the order of the counts matters.
     """
-    largest = min(most - 1, LARGEST_LIMIT)
+    largest = min(max_records - 1, MAX_THRESHOLD)
     limits = sorted({largest, *(1 << k for k in range(largest.bit_length()))})
-    limits = [k for k in limits if k == 1 or all(drawable(k, each, log.counting) for each in prices.values())]
+    limits = [k for k in limits if k == 1 or all(drawable(k, cost, log.counting) for cost in costs.values())]
     errors = []
-    for table, each in people.items():
-        norm, one = norm_of(prices[table]), law_for(1, prices[table], log.counting).variance ** 0.5
-        deviations = [one * (limit if norm == "l1" else math.sqrt(limit)) for limit in limits]
+    for table, table_users in users.items():
+        norm, unit_deviation = (
+            noise_norm(costs[table]),
+            threshold_noise(1, costs[table], log.counting).variance ** 0.5,
+        )
+        deviations = [unit_deviation * (limit if norm == "l1" else math.sqrt(limit)) for limit in limits]
         errors.append(
             [
                 predicted_error(
-                    each.estimated,
+                    table_users.estimated,
                     limit,
                     deviation,
                     columns_of(log, table),
                     norm,
                     distinct=True,
-                    measured=None if measured is None else 1 / float(measured.exact),
+                    measured=None if profile_cost is None else 1 / float(profile_cost.exact),
                 )
                 for limit, deviation in zip(limits, deviations, strict=True)
             ]
         )
-    return best_limit(limits, errors, FOR_AN_ORDER if measured is None else NEARLY_AS_GOOD)
+    return best_threshold(limits, errors, ORDER_TOLERANCE if profile_cost is None else COUNT_TOLERANCE)
 
 
-def reconciled(items: NoisyGroups, edges: NoisyGroups) -> tuple[NoisyGroups, NoisyGroups]:
+def reconcile_groups(
+    items: NoisyGroupTables, item_contexts: NoisyGroupTables
+) -> tuple[NoisyGroupTables, NoisyGroupTables]:
     """Make the noisy tables of both groups agree by weighted least squares: edges then sum to items.
 
     Both keep their laws, though each value now has a little less noise than that.
     """
-    weights = Weights.of(
-        items_variance=items.law.variance, edges_variance=edges.law.variance, contexts=edges.values.shape[-1]
+    weights = Weights.by_precision(
+        items_variance=items.distribution.variance,
+        edges_variance=item_contexts.distribution.variance,
+        contexts=item_contexts.values.shape[-1],
     )
-    steps = float(items.law.step), float(edges.law.step)
-    whole = np.empty_like(items.values), np.empty_like(edges.values)
+    steps = float(items.distribution.step), float(item_contexts.distribution.step)
+    whole = np.empty_like(items.values), np.empty_like(item_contexts.values)
     for group in range(len(items.values)):
-        for rows in blocks(items.values.shape[1], max(BLOCK // edges.values.shape[-1], 1)):
-            noisy = [each.values[group, rows] * step for each, step in zip((items, edges), steps, strict=True)]
+        for rows in blocks(items.values.shape[1], max(BLOCK // item_contexts.values.shape[-1], 1)):
+            noisy = [
+                table.values[group, rows] * step for table, step in zip((items, item_contexts), steps, strict=True)
+            ]
             agreed = reconcile(np.asarray(noisy[0]), np.asarray(noisy[1]), weights)
-            for into, found, step in zip(whole, agreed, steps, strict=True):
-                into[group, rows] = np.rint(found / step)
-    return replace(items, values=whole[0]), replace(edges, values=whole[1])
+            for into, agreed_values, step in zip(whole, agreed, steps, strict=True):
+                into[group, rows] = np.rint(agreed_values / step)
+    return replace(items, values=whole[0]), replace(item_contexts, values=whole[1])
 
 
 @dataclass(frozen=True)
-class _Measured:
+class _ScaledMeasurements:
     """Edges as both groups together measure them: those of light users, and those of heavy ones scaled up."""
 
     noisy: Noisy
@@ -203,68 +213,81 @@ class _Measured:
 
     def __getitem__(self, rows: slice, /) -> Floats:
         """Return some rows."""
-        light, heavy = self.noisy.values[:, rows] * float(self.noisy.law.step)
+        light, heavy = self.noisy.values[:, rows] * float(self.noisy.distribution.step)
         return np.asarray(light + self.ratios[rows, None] * heavy)
 
 
-def edges_from(
+def item_contexts_from(
     noisy: Noisy,
     items: Posterior,
-    people: KnownPeople,
-    bound: Scale,
-    less: Floats | None = None,
-    uncertain: Floats | None = None,
+    users: UserEstimates,
+    bound: WeightToThreshold,
+    average_to_item: Floats | None = None,
+    variances: Floats | None = None,
 ) -> Posterior:
     """Turn the noisy edges of both groups into edges of the counts per item, from released numbers alone.
 
-    ``less`` says how much less each item is scaled up than all together are, and ``uncertain`` how far noise may
-    have its count off, as a relative variance.
+    ``average_to_item`` is the average scale-up factor over that of each item; ``variances`` are the relative
+    variances of the item counts.
     """
-    full = scale_up(people.estimated.above(bound.limit), bound.limit, bound.norm, distinct=False)
+    full = scale_up(users.estimated.above(bound.limit), bound.limit, bound.norm, distinct=False)
     average = full.counted[-1] / full.weighed[-1]
-    ratios = np.full(items.mean.size, average) if less is None else average / less
-    variance = noisy.law.variance * (1 + ratios**2)
-    return edges_of(items, _Measured(noisy, ratios), variance, sums=not people.distinct, uncertain=uncertain)
+    ratios = np.full(items.mean.size, average) if average_to_item is None else average / average_to_item
+    variance = noisy.distribution.variance * (1 + ratios**2)
+    return estimate_item_contexts(
+        items, _ScaledMeasurements(noisy, ratios), variance, sums=not users.distinct, relative_variances=variances
+    )
 
 
-def counts_from(noisy: NoisyGroups, people: KnownPeople, bound: Scale, level: float) -> Posterior:
+def counts_from(
+    noisy: NoisyGroupTables, users: UserEstimates, bound: WeightToThreshold, level: float
+) -> Posterior:
     """Turn the noisy tables of both groups into one table of counts, from released numbers alone."""
-    draft = draft_of(noisy, people, bound, level)
-    return _shaped(finished(draft, scaling(draft)), noisy)
+    model = shrink_groups(noisy, users, bound, level)
+    return _shaped(estimate_counts(model, choose_ratios(model)), noisy)
 
 
-def shares_to_ask(table: CountTable, draft: Draft, grant: Grant, most: int | None = None) -> Shares:
+def class_profile_bound(
+    table: CountTable, model: ShrinkageModel, grant: Grant, most: int | None = None
+) -> ClassProfile:
     """Return what to ask of heavy users: what kinds of items they have, of classes that stand out of the noise."""
-    classes = draft.classes(1 / float(grant.exact))
-    return Shares(table, classes, draft.limit, draft.norm, ANY_SIZE if most is None else most)
+    classes = model.classes(1 / float(grant.exact))
+    return ClassProfile(table, classes, model.limit, model.norm, NO_SIZE_CAP if most is None else most)
 
 
-def measured_counts(
-    asked: Shares, measured: Bounded, noisy: NoisyGroups, draft: Draft, grant: Grant, noise: NoiseSource
+def counts_with_profile(
+    profile_bound: ClassProfile,
+    measured: Bounded,
+    noisy: NoisyGroupTables,
+    model: ShrinkageModel,
+    grant: Grant,
+    noise: NoiseSource,
 ) -> tuple[Posterior, Ratios]:
     """Release what kinds of items heavy users have, and turn the noisy tables into counts with that.
 
     The grant is spent whether or not there is anything to measure, so that nothing else hangs on it. Beside the
     counts it is returned how much heavy users' counts were scaled up.
     """
-    scale, released = 1 / float(grant.exact), add(measured, grant, noise)
-    found = scaling(draft, ReleasedShares(released.counts, scale, asked.classes))
-    return _shaped(finished(draft, found), noisy), found
+    scale, released = 1 / float(grant.exact), add_noise(measured, grant, noise)
+    ratios = choose_ratios(model, ReleasedProfile(released.counts, scale, profile_bound.classes))
+    return _shaped(estimate_counts(model, ratios), noisy), ratios
 
 
-def less_scaled(draft: Draft, found: Ratios) -> Floats:
+def average_to_item_ratio(model: ShrinkageModel, ratios: Ratios) -> Floats:
     """Return how much less the heavy users' counts of each item are scaled up than all together are."""
-    weighed, everything = draft.heavy(), slice(None)
-    each, _ = found.of(weighed, everything)
-    average = float((weighed * each).sum() / max(weighed.sum(), 1e-9))
-    return np.divide(average, each, out=np.ones_like(each), where=each > 0)
+    weighed, everything = model.heavy(), slice(None)
+    ratio, _ = ratios.at(weighed, everything)
+    average = float((weighed * ratio).sum() / max(weighed.sum(), 1e-9))
+    return np.divide(average, ratio, out=np.ones_like(ratio), where=ratio > 0)
 
 
-def draft_of(noisy: NoisyGroups, people: KnownPeople, bound: Scale, level: float) -> Draft:
+def shrink_groups(
+    noisy: NoisyGroupTables, users: UserEstimates, bound: WeightToThreshold, level: float
+) -> ShrinkageModel:
     """Find out how to shrink the noisy tables of both groups."""
     light, heavy = noisy.values.reshape(2, -1)
-    pair = NoisyPair(light, heavy, float(noisy.law.step))
-    return drafted(pair, noisy.law, people, bound.limit, bound.norm, level=level, light=noisy.light)
+    pair = NoisyPair(light, heavy, float(noisy.distribution.step))
+    return fit_shrinkage(pair, noisy.distribution, users, bound.limit, bound.norm, level=level, light=noisy.light)
 
 
 def _shaped(counts: Posterior, noisy: Noisy) -> Posterior:

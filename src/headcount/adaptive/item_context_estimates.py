@@ -27,26 +27,28 @@ from headcount._internal.arrays import Floats
 from headcount.adaptive.blocks import BLOCK, blocks
 from headcount.adaptive.empirical_bayes import Posterior
 
-_REACH = 2.2  # deviations: a little more than 1.96, since edges scatter more than normally
-_SMALLEST_SPREAD, _LARGEST_SPREAD = 0.01, 9.0
+_INTERVAL_DEVIATIONS = 2.2  # deviations: a little more than 1.96, since edges scatter more than normally
+_MIN_VARIANCE, _MAX_VARIANCE = 0.01, 9.0
 _STEPS = 3  # in which shares and what is expected settle
-_USUAL_SPREAD = 0.3  # τ² before it is known: only how much items of different sizes say of the shares hangs on it
-_USUAL_OWN, _OWN_DIFFERS = 0.05, 0.1  # what τ² is in public logs, and how far from that
+_INITIAL_OWN_VARIANCE = (
+    0.3  # τ² before it is known: only how much items of different sizes say of the shares hangs on it
+)
+_PRIOR_OWN_VARIANCE, _PRIOR_OWN_DEVIATION = 0.05, 0.1  # what τ² is in public logs, and how far from that
 _LAPLACE = 5.0  # the variance of the square of Laplace noise, over that variance squared; Gaussian noise has less
 
 
-class _Spreads(NamedTuple):
+class _Variances(NamedTuple):
     """How far edges are from what is expected, relatively: each by itself (τ²), all of an item together (σ²)."""
 
-    own: float
-    together: Floats  # one an item
+    own_variance: float
+    item_variance: Floats  # one an item
 
-    def of(self, rows: slice) -> _Spreads:
+    def select(self, rows: slice) -> _Variances:
         """Return those of some items."""
-        return _Spreads(self.own, self.together[rows])
+        return _Variances(self.own_variance, self.item_variance[rows])
 
 
-class Measurements(Protocol):
+class RowMeasurements(Protocol):
     """A table of measurements, one row an item, of which some rows at a time are looked at."""
 
     @property
@@ -59,40 +61,42 @@ class Measurements(Protocol):
         ...
 
 
-def edges_of(
+def estimate_item_contexts(
     items: Posterior,
-    measured: Measurements,
+    measured: RowMeasurements,
     variance: float | Floats,
     *,
     sums: bool,
-    uncertain: Floats | None = None,
+    relative_variances: Floats | None = None,
 ) -> Posterior:
     """Return edges, one row an item, from unbiased measurements with noise of that variance (of each item).
 
-    ``sums`` says whether the edges of an item sum to its count; if they do not, ``uncertain`` says how far off the
-    count of each item may be, as a relative variance, where that is known.
+    ``sums`` says whether the edges of an item sum to its count; else ``relative_variances`` are those of the item
+    counts, where they are known.
 
     >>> items = Posterior(np.array([100.0, 10.0]), np.array([90.0, 0.0]), np.array([110.0, 30.0]))
-    >>> edges = edges_of(items, np.array([[70.0, 30.0], [-10.0, 20.0]]), 25.0, sums=True)
-    >>> edges.mean.sum(axis=1).round(6).tolist(), edges.mean[0].round().tolist()
+    >>> estimates = estimate_item_contexts(items, np.array([[70.0, 30.0], [-10.0, 20.0]]), 25.0, sums=True)
+    >>> estimates.mean.sum(axis=1).round(6).tolist(), estimates.mean[0].round().tolist()
     ([100.0, 10.0], [69.0, 31.0])
     """
     noise = np.broadcast_to(np.asarray(variance, dtype=np.float64), items.mean.shape)
-    shares = shares_of(items.mean, measured, noise)
-    spreads = _spreads(items.mean, measured, noise, shares, np.zeros_like(items.mean) if sums else uncertain)
+    shares = context_shares(items.mean, measured, noise)
+    variances = _estimate_variances(
+        items.mean, measured, noise, shares, np.zeros_like(items.mean) if sums else relative_variances
+    )
     # a context may have what noise hides of it, and an item taken to be empty what its interval says
     whole = max(float(items.mean.sum()), 1.0)
-    hidden = np.clip(np.sqrt(noise.sum()) / whole - shares, 0.0, 1.0)
-    common = _Common(shares, hidden, sums)
-    made = Posterior(*(np.empty(measured.shape) for _ in range(3)))
+    undetected_shares = np.clip(np.sqrt(noise.sum()) / whole - shares, 0.0, 1.0)
+    common = _Common(shares, undetected_shares, sums)
+    estimates = Posterior(*(np.empty(measured.shape) for _ in range(3)))
     for rows in _rows(measured):
         own = Posterior(items.mean[rows], items.low[rows], items.high[rows])
-        part = _edges(own, measured[rows], noise[rows, None], spreads.of(rows), common)
-        made.mean[rows], made.low[rows], made.high[rows] = part.mean, part.low, part.high
-    return made
+        part = _estimate_rows(own, measured[rows], noise[rows, None], variances.select(rows), common)
+        estimates.mean[rows], estimates.low[rows], estimates.high[rows] = part.mean, part.low, part.high
+    return estimates
 
 
-def _rows(measured: Measurements) -> Iterator[slice]:
+def _rows(measured: RowMeasurements) -> Iterator[slice]:
     """Cut the rows of a table into blocks of about so many cells as other tables are cut into."""
     return blocks(measured.shape[0], max(BLOCK // max(measured.shape[1], 1), 1))
 
@@ -101,43 +105,47 @@ class _Common(NamedTuple):
     """What all edges have in common."""
 
     shares: Floats
-    hidden: Floats
+    undetected: Floats
     sums: bool
 
 
-def _edges(items: Posterior, measured: Floats, noise: Floats, spreads: _Spreads, common: _Common) -> Posterior:
+def _estimate_rows(
+    items: Posterior, measured: Floats, noise: Floats, variances: _Variances, common: _Common
+) -> Posterior:
     """Return the edges of some items; ``noise`` is a column."""
-    shares, hidden, sums = common
+    shares, undetected, sums = common
     expected = np.outer(items.mean, shares)
-    off = measured - expected
-    alone = spreads.own * expected**2 + expected
-    kept = np.divide(alone, alone + noise, out=np.ones_like(alone), where=alone + noise > 0)
-    moved, unsure = _moved(off, expected, alone + noise, spreads.together)
-    left = expected * (1 - kept)
-    mean = np.maximum(expected + kept * off + left * moved[:, None], 0.0)
-    uncertain = kept * noise + left**2 * unsure[:, None]
+    residual = measured - expected
+    own_variance = variances.own_variance * expected**2 + expected
+    gain = np.divide(
+        own_variance, own_variance + noise, out=np.ones_like(own_variance), where=own_variance + noise > 0
+    )
+    item_shift, shift_variance = _item_shift(residual, expected, own_variance + noise, variances.item_variance)
+    shrunk_away = expected * (1 - gain)
+    mean = np.maximum(expected + gain * residual + shrunk_away * item_shift[:, None], 0.0)
+    posterior_variance = gain * noise + shrunk_away**2 * shift_variance[:, None]
     if sums:
-        mean = _summing(mean, uncertain, items.mean)
+        mean = _constrain_sums(mean, posterior_variance, items.mean)
     above = np.divide(items.high - items.mean, items.mean, out=np.zeros_like(items.mean), where=items.mean > 0)
     below = np.divide(items.low, items.mean, out=np.zeros_like(items.mean), where=items.mean > 0)
-    reach = _REACH * np.sqrt(uncertain)
+    half_width = _INTERVAL_DEVIATIONS * np.sqrt(posterior_variance)
     # an item that has as much as it may have has edges that scatter as much more
     highest = np.outer(items.high, shares)
-    scatter = spreads.own * highest**2 + highest
+    scatter = variances.own_variance * highest**2 + highest
     further = np.divide(scatter * noise, scatter + noise, out=np.zeros_like(scatter), where=scatter + noise > 0)
-    upwards = _REACH * np.sqrt(np.maximum(uncertain, further))
-    least = np.outer(items.high, hidden) + np.outer(np.where(items.mean > 0, 0.0, items.high), shares)
+    upwards = _INTERVAL_DEVIATIONS * np.sqrt(np.maximum(posterior_variance, further))
+    least = np.outer(items.high, undetected) + np.outer(np.where(items.mean > 0, 0.0, items.high), shares)
     return Posterior(
         mean,
-        np.maximum(mean - reach, 0.0) * below[:, None],
+        np.maximum(mean - half_width, 0.0) * below[:, None],
         mean + np.maximum(np.sqrt(upwards**2 + (mean * above[:, None]) ** 2), least),
     )
 
 
-def shares_of(items: Floats, measured: Measurements, noise: Floats) -> Floats:
+def context_shares(items: Floats, measured: RowMeasurements, noise: Floats) -> Floats:
     """Return how much of its items' counts each context has: a regression that trusts large items most.
 
-    >>> shares_of(np.array([100.0, 1.0]), np.array([[70.0, 30.0], [-2.0, 3.0]]), np.full(2, 25.0)).round(1)
+    >>> context_shares(np.array([100.0, 1.0]), np.array([[70.0, 30.0], [-2.0, 3.0]]), np.full(2, 25.0)).round(1)
     array([0.7, 0.3])
     """
     whole = items.sum()
@@ -151,7 +159,7 @@ def shares_of(items: Floats, measured: Measurements, noise: Floats) -> Floats:
             own, noisy = items[rows, None], noise[rows, None]
             expected = own * shares
             trust = np.divide(
-                own, noisy + _USUAL_SPREAD * expected**2 + expected, out=np.zeros_like(expected),
+                own, noisy + _INITIAL_OWN_VARIANCE * expected**2 + expected, out=np.zeros_like(expected),
                 where=noisy + expected > 0,
             )  # fmt: skip
             weight += (trust * own).sum(axis=0)
@@ -161,56 +169,60 @@ def shares_of(items: Floats, measured: Measurements, noise: Floats) -> Floats:
     return np.asarray(shares)
 
 
-def _spreads(
-    items: Floats, measured: Measurements, noise: Floats, shares: Floats, uncertain: Floats | None
-) -> _Spreads:
+def _estimate_variances(
+    items: Floats, measured: RowMeasurements, noise: Floats, shares: Floats, relative_variances: Floats | None
+) -> _Variances:
     """Compare how far measurements are off with how far noise and chance alone would put them."""
-    squares, products, each, common, known = 0.0, 0.0, 0.0, 0.0, 0.0
+    squares, products, own_total, common, item_total = 0.0, 0.0, 0.0, 0.0, 0.0
     for rows in _rows(measured):
         expected = np.outer(items[rows], shares)
-        off = measured[rows] - expected
-        own = (off**2).sum(axis=1)
+        residual = measured[rows] - expected
+        own = (residual**2).sum(axis=1)
         summed = (expected**2).sum(axis=1)
         squares += float(summed.sum())
         products += float((expected.sum(axis=1) ** 2).sum())
-        each += float(own.sum() - noise[rows].sum() * shares.size - expected.sum())
-        common += float((off.sum(axis=1) ** 2 - own).sum())
-        known += 0.0 if uncertain is None else float((uncertain[rows] * summed).sum())
+        own_total += float(own.sum() - noise[rows].sum() * shares.size - expected.sum())
+        common += float((residual.sum(axis=1) ** 2 - own).sum())
+        item_total += 0.0 if relative_variances is None else float((relative_variances[rows] * summed).sum())
     if squares <= 0:
-        return _Spreads(_SMALLEST_SPREAD, np.zeros_like(items))
-    if uncertain is None:
+        return _Variances(_MIN_VARIANCE, np.zeros_like(items))
+    if relative_variances is None:
         products -= squares
-        found = min(max(common / products, 0.0), _LARGEST_SPREAD) if products > 0 else 0.0
-        uncertain, known = np.full_like(items, found), found * squares
-    unsure = _LAPLACE * shares.size * float((noise**2).sum()) / squares**2
-    own_spread = _usually((each - known) / squares, unsure)
-    return _Spreads(
-        min(max(own_spread, _SMALLEST_SPREAD), _LARGEST_SPREAD), np.minimum(uncertain, _LARGEST_SPREAD)
+        common_variance = min(max(common / products, 0.0), _MAX_VARIANCE) if products > 0 else 0.0
+        relative_variances, item_total = np.full_like(items, common_variance), common_variance * squares
+    own_variance_error = _LAPLACE * shares.size * float((noise**2).sum()) / squares**2
+    own_spread = _shrink_own_variance((own_total - item_total) / squares, own_variance_error)
+    return _Variances(
+        min(max(own_spread, _MIN_VARIANCE), _MAX_VARIANCE), np.minimum(relative_variances, _MAX_VARIANCE)
     )
 
 
-def _usually(measured: float, variance: float) -> float:
+def _shrink_own_variance(measured: float, variance: float) -> float:
     """Return what to make of a τ² that was measured with that variance, beside what it usually is.
 
-    >>> round(_usually(0.4, 1e-4), 3), round(_usually(40.0, 1e4), 3)
+    >>> round(_shrink_own_variance(0.4, 1e-4), 3), round(_shrink_own_variance(40.0, 1e4), 3)
     (0.397, 0.05)
     """
-    trust = _OWN_DIFFERS**2 / (_OWN_DIFFERS**2 + variance)
-    return _USUAL_OWN + trust * (measured - _USUAL_OWN)
+    gain = _PRIOR_OWN_DEVIATION**2 / (_PRIOR_OWN_DEVIATION**2 + variance)
+    return _PRIOR_OWN_VARIANCE + gain * (measured - _PRIOR_OWN_VARIANCE)
 
 
-def _moved(off: Floats, expected: Floats, scatter: Floats, together: Floats) -> tuple[Floats, Floats]:
+def _item_shift(
+    residual: Floats, expected: Floats, scatter: Floats, item_variance: Floats
+) -> tuple[Floats, Floats]:
     """Return by what part of itself each item is off, as its edges together say, and the variance of that."""
-    trust = np.divide(expected, scatter, out=np.zeros_like(expected), where=scatter > 0)
-    unsure = together / (1 + together * (trust * expected).sum(axis=1))
-    return unsure * (trust * off).sum(axis=1), unsure
+    precision = np.divide(expected, scatter, out=np.zeros_like(expected), where=scatter > 0)
+    posterior_variance = item_variance / (1 + item_variance * (precision * expected).sum(axis=1))
+    return posterior_variance * (precision * residual).sum(axis=1), posterior_variance
 
 
-def _summing(edges: Floats, uncertain: Floats, items: Floats) -> Floats:
+def _constrain_sums(item_contexts: Floats, variances: Floats, items: Floats) -> Floats:
     """Return edges that sum to their items, and are nowhere negative."""
-    missing = items - edges.sum(axis=1)
-    whole = uncertain.sum(axis=1)[:, None]
-    share = np.divide(uncertain, whole, out=np.full_like(edges, 1 / edges.shape[1]), where=whole > 0)
-    moved = np.maximum(edges + share * missing[:, None], 0.0)
-    found = moved.sum(axis=1)
-    return np.asarray(moved * np.divide(items, found, out=np.zeros_like(items), where=found > 0)[:, None])
+    shortfall = items - item_contexts.sum(axis=1)
+    whole = variances.sum(axis=1)[:, None]
+    share = np.divide(
+        variances, whole, out=np.full_like(item_contexts, 1 / item_contexts.shape[1]), where=whole > 0
+    )
+    adjusted = np.maximum(item_contexts + share * shortfall[:, None], 0.0)
+    row_sums = adjusted.sum(axis=1)
+    return np.asarray(adjusted * np.divide(items, row_sums, out=np.zeros_like(items), where=row_sums > 0)[:, None])

@@ -20,21 +20,21 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Floats
 from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.scale_up import Norm, chances, weights
+from headcount.adaptive.scale_up import Norm, inclusion_chances, weights
 
-MISJUDGED = 0.03
+SCALE_UP_VARIANCE = 0.03
 """The squared relative error of scaled-up counts, per unit of unevenness of heavy users (a variance of logs)."""
 
-MISPLACED = 0.02
+BIN_POSITION_SHARE = 0.02
 """How much of what is known as possible, that users are all at one end of their bins, is to be expected."""
 
-MEASURED = 0.84
+PROFILE_NOISE_FACTOR = 0.84
 """How far a measured count is off: so often the scale of the noise, times the activity behind a record."""
 
-NEARLY_AS_GOOD = 1.02
+COUNT_TOLERANCE = 1.02
 """Of limits whose predicted errors differ by less, the smallest is taken: its noise is certain, bias is not."""
 
-FOR_AN_ORDER = 2.0
+ORDER_TOLERANCE = 2.0
 """The same where counts are for their order alone: noise muddles it, and misjudging all alike does not."""
 
 _RANKS = 400  # so many ranks stand for all
@@ -78,25 +78,25 @@ def cell_errors(
     as_popular = np.cumsum(copies)
     light, heavy = activity.within(limit), activity.above(limit)
     counts = expected_records(light, popularities, distinct=distinct) @ light.users
-    own = _shrunken(counts, np.full_like(counts, deviation), as_popular, norm)
+    own = _shrinkage_loss(counts, np.full_like(counts, deviation), as_popular, norm)
     if heavy.total_users <= 0:
         return copies, own.noise + own.lost**2
     expected = expected_records(heavy, popularities, distinct=distinct)
     full = expected @ heavy.users
     weighed = expected @ (heavy.users * weights(heavy.records, limit, norm))
-    others = _shrunken(full, full / np.maximum(weighed, 1e-300) * deviation, as_popular, norm)
+    others = _shrinkage_loss(full, full / np.maximum(weighed, 1e-300) * deviation, as_popular, norm)
     errors = own.noise + others.noise + (own.lost + others.lost) ** 2  # what both lose of a count adds up
-    return copies, errors + misjudged(heavy, full, norm, measured)
+    return copies, errors + scale_up_error(heavy, full, norm, measured)
 
 
-class _Shrunken(NamedTuple):
+class _ShrinkageLoss(NamedTuple):
     """What shrinkage leaves of one part of counts: the variance of noise, and what is lost of them."""
 
     noise: Floats
     lost: Floats
 
 
-def _shrunken(counts: Floats, deviations: Floats, as_popular: Floats, norm: Norm) -> _Shrunken:
+def _shrinkage_loss(counts: Floats, deviations: Floats, as_popular: Floats, norm: Norm) -> _ShrinkageLoss:
     """Return what shrinkage leaves of noisy counts, in the order of their popularity.
 
     A count is given up unless it is likelier than noise of its size in one of the many cells that are less
@@ -104,18 +104,18 @@ def _shrunken(counts: Floats, deviations: Floats, as_popular: Floats, norm: Norm
 
     >>> few, many = np.array([1.0, 2.0]), np.array([1.0, 1e5])
     >>> for as_popular in few, many:
-    ...     print(_shrunken(np.array([8.0, 0.1]), np.ones(2), as_popular, "l1").lost.round(2).tolist())
+    ...     print(_shrinkage_loss(np.array([8.0, 0.1]), np.ones(2), as_popular, "l1").lost.round(2).tolist())
     [0.03, 0.1]
     [4.92, 0.1]
     """
     away = counts / np.maximum(deviations, 1e-300)
     likelier = np.sqrt(2) * away if norm == "l1" else away**2 / 2
     odds = np.clip(np.log(as_popular[-1] / (2 * as_popular)) - likelier, -700.0, 700.0)
-    seen = np.where(away < 1, 0.0, 1 / (1 + np.exp(odds)))
-    return _Shrunken(seen * deviations**2, np.sqrt(1 - seen) * counts)
+    kept_share = np.where(away < 1, 0.0, 1 / (1 + np.exp(odds)))
+    return _ShrinkageLoss(kept_share * deviations**2, np.sqrt(1 - kept_share) * counts)
 
 
-def misjudged(heavy: EstimatedActivity, full: Floats, norm: Norm, measured: float | None = None) -> Floats:
+def scale_up_error(heavy: EstimatedActivity, full: Floats, norm: Norm, measured: float | None = None) -> Floats:
     """Return the squared errors of heavy users' counts after scaling up, which amount to so much in full.
 
     Weights of √(θ/n) differ half as much between users as weights of θ/n do, on the scale of logarithms. What is
@@ -123,24 +123,24 @@ def misjudged(heavy: EstimatedActivity, full: Floats, norm: Norm, measured: floa
     not known: it matters where nearly all are in one.
 
     >>> activity, counts = EstimatedActivity(np.array([2.0, 8.0]), np.full(2, 500.0)), np.array([10.0, 4e3])
-    >>> [np.sqrt(misjudged(activity, counts, "l1", measured)).round(1).tolist() for measured in (None, 20.0)]
+    >>> [np.sqrt(scale_up_error(activity, counts, "l1", measured)).round(1).tolist() for measured in (None, 20.0)]
     [[1.2, 488.7], [1.2, 143.3]]
     """
-    squares = MISJUDGED * heavy.unevenness * (1.0 if norm == "l1" else 0.25) * full**2
+    squares = SCALE_UP_VARIANCE * heavy.log_variance * (1.0 if norm == "l1" else 0.25) * full**2
     if measured is not None:
-        known = (MEASURED * measured * heavy.behind_a_record) ** 2
-        squares = squares * known / np.maximum(squares + known, 1e-300)
-    return np.asarray(squares + MISPLACED * (heavy.misplaced * full) ** 2)
+        noise_squares = (PROFILE_NOISE_FACTOR * measured * heavy.size_biased_mean) ** 2
+        squares = squares * noise_squares / np.maximum(squares + noise_squares, 1e-300)
+    return np.asarray(squares + BIN_POSITION_SHARE * (heavy.bin_position_error * full) ** 2)
 
 
-def best_limit(
-    candidates: Sequence[int], errors: Sequence[Sequence[float]], as_good: float = NEARLY_AS_GOOD
+def best_threshold(
+    candidates: Sequence[int], errors: Sequence[Sequence[float]], as_good: float = COUNT_TOLERANCE
 ) -> int:
     """Return the smallest limit whose predicted error is nearly the least, as a geometric mean over tables.
 
-    >>> best_limit([1, 2, 4], [[9.0, 4.0, 5.0], [800.0, 90.0, 50.0]])
+    >>> best_threshold([1, 2, 4], [[9.0, 4.0, 5.0], [800.0, 90.0, 50.0]])
     4
-    >>> best_limit([1, 2, 4], [[9.0, 4.0, 5.0], [800.0, 90.0, 50.0]], FOR_AN_ORDER)
+    >>> best_threshold([1, 2, 4], [[9.0, 4.0, 5.0], [800.0, 90.0, 50.0]], ORDER_TOLERANCE)
     2
     """
     together = np.log(np.maximum(np.asarray(errors, dtype=np.float64), 1e-300)).mean(axis=0)
@@ -173,4 +173,4 @@ def some_ranks(cells: int) -> tuple[NDArray[np.int64], Floats]:
 
 def expected_records(activity: EstimatedActivity, popularities: Floats, *, distinct: bool) -> Floats:
     """Return how many records of each item a user of each activity is expected to have."""
-    return chances(activity, popularities) if distinct else np.outer(popularities, activity.records)
+    return inclusion_chances(activity, popularities) if distinct else np.outer(popularities, activity.records)

@@ -55,10 +55,10 @@ def weights(records: Floats, limit: int, norm: Norm) -> Floats:
     return share if norm == "l1" else np.sqrt(share)
 
 
-def in_full(heavy: EstimatedActivity, limit: int, norm: Norm) -> float:
+def mean_ratio(heavy: EstimatedActivity, limit: int, norm: Norm) -> float:
     """Return what heavy users' weighted records amount to in full, on average; 0 if there are no such users.
 
-    >>> in_full(EstimatedActivity(np.array([16.0]), np.array([10.0])), 4, "l2")
+    >>> mean_ratio(EstimatedActivity(np.array([16.0]), np.array([10.0])), 4, "l2")
     2.0
     """
     weighed = float((heavy.users * heavy.records * weights(heavy.records, limit, norm)).sum())
@@ -75,14 +75,14 @@ def scale_up(heavy: EstimatedActivity, limit: int, norm: Norm, *, distinct: bool
     """
     if heavy.total_users == 0:
         return ScaleUp(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
-    each = weights(heavy.records, limit, norm)
+    record_weights = weights(heavy.records, limit, norm)
     if not distinct:
-        ends = (heavy.users * heavy.records * each).sum(), heavy.total_records
+        ends = (heavy.users * heavy.records * record_weights).sum(), heavy.total_records
         return ScaleUp(np.array([0.0, ends[0]]), np.array([0.0, ends[1]]))
-    shares = chances(heavy, POPULARITIES)
-    return ScaleUp(shares @ (heavy.users * each), shares @ heavy.users)
+    shares = inclusion_chances(heavy, POPULARITIES)
+    return ScaleUp(shares @ (heavy.users * record_weights), shares @ heavy.users)
 
 
-def chances(activity: EstimatedActivity, popularities: Floats) -> Floats:
+def inclusion_chances(activity: EstimatedActivity, popularities: Floats) -> Floats:
     """Return the probability that a user of each number of records has an item of each popularity."""
     return np.asarray(-np.expm1(-np.outer(popularities, activity.records)))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
-from headcount._internal.spelling import documented, in_python
+from headcount._internal.spelling import document_parameters, translate_flags
 from headcount.accounting.budget import Amount
 from headcount.accounting.noise_distributions import NoiseKind
 from headcount.api.option_types import NeighboursOptions, QueryOptions, ReleaseOptions, TagsOptions
@@ -17,15 +17,15 @@ from headcount.engines.choose import engine_for
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.inspect.report import Checked
-from headcount.events.inspect.scan import survey
+from headcount.events.inspect.scan import scan
 from headcount.events.log import EventLog, check_log
 from headcount.events.tag_log import TagLog
 from headcount.ledger import Ledger
 from headcount.methods.counts.request import ReleaseRequest
 from headcount.methods.queries.request import QueryRequest
 from headcount.methods.rankings.request import RankRequest
-from headcount.methods.recommender.request import NeighboursRequest
-from headcount.methods.request import CHARGING, Request, Spending, flags_of, request_of
+from headcount.methods.recommender.request import RecommenderRequest
+from headcount.methods.request import CHARGING, ChargedRequest, Request, flags_of, request_of
 from headcount.methods.tags.request import TagsRequest
 from headcount.releases.release import Release
 from headcount.run.charge import Charging
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def _asking(kind: type[Spending], options: type | None = None) -> Callable[[_Function], _Function]:
+def _asking(kind: type[ChargedRequest], options: type | None = None) -> Callable[[_Function], _Function]:
     """Tell in a function's help what the fields of a request, and the ledger's words, are declared to be."""
     own = inspect.cleandoc(getattr(options, "__doc__", None) or "").split("\n")[2:]
-    return documented(
+    return document_parameters(
         {**flags_of(kind), **CHARGING},
         log="The log to read.",
         engine="Where events are counted, such as headcount.SparkEngine().",
@@ -117,7 +117,7 @@ def rank(
     return _released(RankRequest, _counted(log), locals())
 
 
-@_asking(NeighboursRequest, NeighboursOptions)
+@_asking(RecommenderRequest, NeighboursOptions)
 def fit_neighbours(
     log: EventLog,
     *,
@@ -154,7 +154,7 @@ def fit_neighbours(
     """
     from headcount.methods.recommender.recommender import NeighbourModel
 
-    return NeighbourModel(_released(NeighboursRequest, log, locals()))
+    return NeighbourModel(_released(RecommenderRequest, log, locals()))
 
 
 @_asking(QueryRequest, QueryOptions)
@@ -193,7 +193,7 @@ def query(
     [72.0]
     """
     texts = isinstance(queries, str) or (
-        isinstance(queries, list | tuple) and all(isinstance(each, str) for each in queries)
+        isinstance(queries, list | tuple) and all(isinstance(statement, str) for statement in queries)
     )
     given = {**locals(), "queries" if texts else "rows": queries}
     return _released(QueryRequest, log, given if texts else {**given, "queries": ()})
@@ -233,12 +233,12 @@ def check(log: EventLog) -> Checked:
 
     Not private: it tells exact numbers and raw values, for the curator's eyes only. Nothing is charged.
 
-    >>> found = check(EventLog.of([("ann", "tea"), ("bob", "tee")], items=["rye", "tea"]))
-    >>> found.all_counts, found.records, str(found.problems[0])
+    >>> report = check(EventLog.of([("ann", "tea"), ("bob", "tee")], items=["rye", "tea"]))
+    >>> report.all_counts, report.records, str(report.problems[0])
     (False, 1, "1 record (50.0 %): an item outside the catalogue: 'tee' (1)")
     """
     check_log(log)
-    return survey(log).put(in_python)
+    return scan(log).put(translate_flags)
 
 
 def pack(log: EventLog, store: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -271,7 +271,7 @@ def _released(kind: type[Request], log: EventLog, given: Mapping[str, Any]) -> R
             return curator.run(curator.prepare(request, log))
     finally:
         if charging is not None:
-            charging.let_go()
+            charging.close()
 
 
 def _check_spelling(given: Mapping[str, Any]) -> None:

@@ -27,7 +27,7 @@ CountTable = Literal["items", "edges"]
 FIXED_POINT = 1 << 16
 """How many units make one record where records are weighted: a weight w counts as floor(w · 2^16) of them."""
 
-UNDRAWN = bytes(16)
+NO_SECRET = bytes(16)
 """What stands for the secret of a bound that draws nothing."""
 
 

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Integers
-from headcount.accounting.noise_distributions import Law
+from headcount.accounting.noise_distributions import NoiseDistribution
 
-EVERYONE = 1 << 64
+ALL_USERS = 1 << 64
 """An admission of so many in 2^64: all users are taken."""
 
-FURTHEST_BEHIND = 2**31 - 1
+MAX_GAP = 2**31 - 1
 """How far behind the best a candidate can be, as far as a choice can tell."""
 
 SEAL = object()
@@ -174,12 +174,12 @@ class Noisy:
     """Released integers, as multiples of the law's step, and the law of their noise: public from here on."""
 
     values: Integers
-    law: Law
+    distribution: NoiseDistribution
 
     @property
     def counts(self) -> NDArray[np.float64]:
         """The values in records."""
-        return np.asarray(self.values * float(self.law.step), dtype=np.float64)
+        return np.asarray(self.values * float(self.distribution.step), dtype=np.float64)
 
 
 class Scored:
@@ -201,7 +201,7 @@ class Scored:
         # cutting the gap moves no candidate by more than its utility and the best one moved; there may be many
         # millions of them, so it is done in place
         np.subtract(utilities.max(), utilities, out=utilities)
-        np.minimum(utilities, FURTHEST_BEHIND, out=utilities)
+        np.minimum(utilities, MAX_GAP, out=utilities)
         self._behind: NDArray[np.int32] = utilities.astype(np.int32)
         self._behind.flags.writeable = False
         self._spread = spread

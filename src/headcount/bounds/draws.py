@@ -78,12 +78,13 @@ def item_draws(keys: Draws, item_keys: Draws) -> Draws:
     return mix(keys + item_keys * np.uint64(GOLDEN))
 
 
-def admitted(keys: Draws, admission: int) -> NDArray[np.bool_]:
+def admit_users(keys: Draws, admission: int) -> NDArray[np.bool_]:
     """Say which users are taken into account at all, ``admission`` of 2^64 by lot.
 
     The lot comes from a stream apart from those of records and contexts.
 
-    >>> bool(admitted(np.array([7], dtype=np.uint64), 1 << 64)), bool(admitted(np.array([7], dtype=np.uint64), 0))
+    >>> keys = np.array([7], dtype=np.uint64)
+    >>> bool(admit_users(keys, 1 << 64)), bool(admit_users(keys, 0))
     (True, False)
     """
     if admission == 1 << 64:
@@ -100,10 +101,10 @@ def member_draws(keys: Draws) -> Draws:
     return mix(mix(mix(keys)))
 
 
-def steady(keys: Draws) -> NDArray[np.bool_]:
+def follow_steady_hints(keys: Draws) -> NDArray[np.bool_]:
     """Say which people, one in four by lot, follow steady hints; the lot is a stream apart from all others.
 
-    >>> int(steady(np.arange(4000, dtype=np.uint64)).sum())
+    >>> int(follow_steady_hints(np.arange(4000, dtype=np.uint64)).sum())
     1039
     """
     return np.asarray(mix(member_draws(keys)) >> np.uint64(62) == 0, dtype=np.bool_)
@@ -141,20 +142,20 @@ def _sip_round(v: list[int]) -> None:
     v[2] = rotate(v[2], 32)
 
 
-def chosen_contexts(tallies: NDArray[np.int64], keys: Draws) -> NDArray[np.int32]:
+def choose_contexts(tallies: NDArray[np.int64], keys: Draws) -> NDArray[np.int32]:
     """Return each user's one context: the most frequent known one, ties by the user's own draws.
 
     The last column counts the unknown context, which is chosen only by users who have no other. These draws come
     from a stream apart from that of the records, so that the choice tells nothing of which records are kept.
 
-    >>> chosen_contexts(np.array([[1, 3, 9], [0, 0, 2]]), np.array([7, 8], dtype=np.uint64)).tolist()
+    >>> choose_contexts(np.array([[1, 3, 9], [0, 0, 2]]), np.array([7, 8], dtype=np.uint64)).tolist()
     [1, 2]
     """
-    known = tallies[:, :-1]
-    tickets = context_tickets(keys[:, None], np.arange(known.shape[1]))
-    tied = known == known.max(axis=1, keepdims=True)
+    listed = tallies[:, :-1]
+    tickets = context_tickets(keys[:, None], np.arange(listed.shape[1]))
+    tied = listed == listed.max(axis=1, keepdims=True)
     best = np.argmin(np.where(tied, tickets, np.iinfo(np.uint64).max), axis=1)
-    return np.asarray(np.where(known.any(axis=1), best, known.shape[1]), dtype=np.int32)
+    return np.asarray(np.where(listed.any(axis=1), best, listed.shape[1]), dtype=np.int32)
 
 
 def context_tickets(keys: Draws, contexts: NDArray[np.int64]) -> Draws:

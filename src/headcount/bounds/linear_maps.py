@@ -1,8 +1,8 @@
 """Maps: other views of bounded values, with how far one person can move them worked out again.
 
 A map is a fixed function, known to everyone. It takes nothing but :class:`Bounded` and makes nothing else; the
-unit and the chance of admission stay what they were. All but :func:`fourier` and :func:`distinct` are linear and
-in whole numbers, so one person moves the result by exactly the map of what they moved before.
+unit and the chance of admission stay what they were. All but :func:`fourier` and :func:`count_distinct` are linear
+and in whole numbers, so one person moves the result by exactly the map of what they moved before.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from headcount._internal.arrays import Floats, Integers
 from headcount.bounds.bound import FIXED_POINT
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity, root_above
-from headcount.bounds.keys.key_support import SupportCounts
+from headcount.bounds.keys.key_support import BoundedKeySupport
 
 
 def group_sums(bounded: Bounded, labels: Integers, groups: int) -> Bounded:
@@ -35,23 +35,23 @@ def group_sums(bounded: Bounded, labels: Integers, groups: int) -> Bounded:
     there = np.flatnonzero(values)
     sums = np.zeros(groups, dtype=np.int64)
     np.add.at(sums, labels.ravel()[there], values.ravel()[there])
-    reach, largest = bounded.sensitivity, int(np.bincount(labels, minlength=1).max())
+    sensitivity, largest = bounded.sensitivity, int(np.bincount(labels, minlength=1).max())
     return _mapped(
         bounded,
         sums,
         Sensitivity(
-            l1=reach.l1,
-            l2_squared=min(reach.l1**2, largest * reach.l2_squared),
-            linf=min(reach.l1, largest * reach.linf),
+            l1=sensitivity.l1,
+            l2_squared=min(sensitivity.l1**2, largest * sensitivity.l2_squared),
+            linf=min(sensitivity.l1, largest * sensitivity.linf),
         ),
     )
 
 
-def part(bounded: Bounded, places: Sequence[int]) -> Bounded:
+def take_places(bounded: Bounded, places: Sequence[int]) -> Bounded:
     """Take the values at some public places: as :func:`head`, but any.
 
     >>> counts = Bounded(np.array([4, 7, 9]), Sensitivity(l1=50, l2_squared=50, linf=1), SEAL)
-    >>> part(counts, [2, 0]).sensitivity
+    >>> take_places(counts, [2, 0]).sensitivity
     Sensitivity(l1=2, l2_squared=2, linf=1)
     """
     values = _values(bounded)
@@ -61,35 +61,35 @@ def part(bounded: Bounded, places: Sequence[int]) -> Bounded:
     return _mapped(bounded, taken, bounded.sensitivity.of_some(taken.size))
 
 
-def beside(tables: Sequence[Bounded]) -> Bounded:
+def concatenate_tables(tables: Sequence[Bounded]) -> Bounded:
     """Put tables side by side, as one vector.
 
     One person may move all of them: distances in L1 add up, and so do squares of those in L2.
 
     >>> counts = Bounded(np.array([4, 7, 9]), Sensitivity(l1=2, l2_squared=4, linf=2), SEAL)
-    >>> beside([counts, head(counts, 1)]).sensitivity
+    >>> concatenate_tables([counts, head(counts, 1)]).sensitivity
     Sensitivity(l1=4, l2_squared=8, linf=2)
     """
-    values = [_values(each) for each in tables]
+    values = [_values(table) for table in tables]
     first, *others = tables
-    if any((each.unit, each.admission) != (first.unit, first.admission) for each in others):
+    if any((table.unit, table.admission) != (first.unit, first.admission) for table in others):
         raise ValueError("tables of different units, or of other people, do not go side by side")
-    reach = [each.sensitivity for each in tables]
-    moved = Sensitivity(
-        l1=sum(each.l1 for each in reach),
-        l2_squared=sum(each.l2_squared for each in reach),
-        linf=max(each.linf for each in reach),
+    sensitivities = [table.sensitivity for table in tables]
+    sensitivity = Sensitivity(
+        l1=sum(table.l1 for table in sensitivities),
+        l2_squared=sum(table.l2_squared for table in sensitivities),
+        linf=max(table.linf for table in sensitivities),
     )
-    return _mapped(first, np.concatenate(values), moved)
+    return _mapped(first, np.concatenate(values), sensitivity)
 
 
-def column(bounded: Bounded, place: int) -> Bounded:
+def take_column(bounded: Bounded, place: int) -> Bounded:
     """Take one column of a table of counts: no user moves it further than the whole table."""
     _values(bounded)
     return _mapped(bounded, bounded.sensitive_values[:, place].copy(), bounded.sensitivity)
 
 
-def distinct(measured: Bounded | SupportCounts) -> Bounded:
+def count_distinct(measured: Bounded | BoundedKeySupport) -> Bounded:
     """Return how many different items there are, of each context if there are contexts: those that somebody kept.
 
     Whole numbers that move by at most l in L1 change between zero and something in l places at most; so the
@@ -97,10 +97,10 @@ def distinct(measured: Bounded | SupportCounts) -> Bounded:
     a private list, and brings no more new ones. That is no sum over people, but a map of one.
 
     >>> counts = Bounded(np.array([[1, 0], [2, 3], [0, 0]]), Sensitivity(l1=2, l2_squared=4, linf=2), SEAL)
-    >>> distinct(counts).sensitive_values, distinct(counts).sensitivity.l1
+    >>> count_distinct(counts).sensitive_values, count_distinct(counts).sensitivity.l1
     (array([2, 1]), 2)
     """
-    if type(measured) is SupportCounts:
+    if type(measured) is BoundedKeySupport:
         return Bounded(np.array([len(measured.sensitive_ids)]), Sensitivity.of_l1(measured.limit), SEAL)
     if type(measured) is not Bounded or measured.unit != 1:
         raise TypeError(f"different items are counted of whole records alone, not of {type(measured).__name__}")
@@ -145,15 +145,15 @@ def walsh_hadamard(bounded: Bounded) -> Bounded:
     natural[: values.size] = values
     transforming.walsh_hadamard(natural)
     transforming.by_sequency(natural, coefficients)
-    return _mapped(bounded, coefficients, transformed(bounded.sensitivity, values.size))
+    return _mapped(bounded, coefficients, walsh_hadamard_sensitivity(bounded.sensitivity, values.size))
 
 
-def transformed(reach: Sensitivity, cells: int) -> Sensitivity:
+def walsh_hadamard_sensitivity(sensitivity: Sensitivity, cells: int) -> Sensitivity:
     """Return how far the Walsh-Hadamard coefficients of so many cells move, if these move so far."""
     size = power_of_two(cells)
-    l2_squared = size * reach.l2_squared
-    l1 = min(size * reach.l1, root_above(size * l2_squared))
-    return Sensitivity(l1, l2_squared, reach.l1)
+    l2_squared = size * sensitivity.l2_squared
+    l1 = min(size * sensitivity.l1, root_above(size * l2_squared))
+    return Sensitivity(l1, l2_squared, sensitivity.l1)
 
 
 def inverse_walsh_hadamard(coefficients: Floats, size: int, cells: int) -> Floats:
@@ -189,8 +189,8 @@ def fourier(bounded: Bounded) -> Bounded:
     ordered[::2], ordered[1::2] = spectrum.real, -spectrum.imag
     # the constant has no sine, nor has the last one where d is even
     coefficients = np.delete(ordered, 1)[: values.size] * _weights(values.size)
-    reach = bounded.sensitivity
-    r = root_above(FIXED_POINT**2 * reach.l2_squared) + root_above(values.size)
+    sensitivity = bounded.sensitivity
+    r = root_above(FIXED_POINT**2 * sensitivity.l2_squared) + root_above(values.size)
     return Bounded(
         np.rint(coefficients * FIXED_POINT).astype(np.int64),
         Sensitivity(l1=root_above(values.size) * r, l2_squared=r**2, linf=r),
@@ -235,5 +235,5 @@ def _values(bounded: Bounded) -> Integers:
     return bounded.sensitive_values.ravel()
 
 
-def _mapped(bounded: Bounded, values: Integers, reach: Sensitivity) -> Bounded:
-    return Bounded(values, reach, SEAL, unit=bounded.unit, admission=bounded.admission)
+def _mapped(bounded: Bounded, values: Integers, sensitivity: Sensitivity) -> Bounded:
+    return Bounded(values, sensitivity, SEAL, unit=bounded.unit, admission=bounded.admission)

@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 
 from headcount._internal.arrays import Integers
 from headcount.bounds.bounded import SEAL, Bounded, BoundedCounts
-from headcount.bounds.counts.sparse_user_counts import SparseCounts, certify_sparse
-from headcount.bounds.counts.top_item_counts import BoundedLook
+from headcount.bounds.counts.sparse_user_counts import SparseCounts, seal_sparse_counts
+from headcount.bounds.counts.top_item_counts import BoundedTopItemCounts
 from headcount.bounds.grid.marginals import BoundedTables
-from headcount.bounds.keys.key_support import SupportCounts, certify_support
-from headcount.bounds.keys.key_weights import SpreadWeights, certify_spread
+from headcount.bounds.keys.key_support import BoundedKeySupport, seal_key_support
+from headcount.bounds.keys.key_weights import BoundedKeyWeights, seal_key_weights
 from headcount.bounds.values.user_totals import BoundedTotals
 
 Measured = TypeVar("Measured")
@@ -43,23 +43,23 @@ The value is high · 2^32 + low with low below 2^32, so that neither half of a s
 KEYS = ("part", "place", "name")
 HALVES = ("high", "low")
 
-_FURTHEST = 2**62
-_MOST_PEOPLE = 2**31 - 1
+_MAX_SUM = 2**62
+_MAX_USERS = 2**31 - 1
 
 
-def taken_apart(measured: Any) -> pa.Table:
+def to_cells(measured: Any) -> pa.Table:
     """Return the cells of a measure that are not zero.
 
-    >>> from headcount.bounds.counts.activity_histogram import certify_activity
-    >>> cells = taken_apart(certify_activity(np.array([5, 0, -1])))
+    >>> from headcount.bounds.counts.activity_histogram import seal_activity_histogram
+    >>> cells = to_cells(seal_activity_histogram(np.array([5, 0, -1])))
     >>> cells.select(["place", "high", "low"]).to_pylist()
     [{'place': 0, 'high': 0, 'low': 5}, {'place': 2, 'high': -1, 'low': 4294967295}]
     """
     if isinstance(measured, SparseCounts):
-        return _cells(0, measured.sensitive_columns, measured.sensitive_people)
-    if isinstance(measured, SupportCounts):
-        return _named_cells(measured.sensitive_ids, measured.sensitive_people)
-    if isinstance(measured, SpreadWeights):
+        return _cells(0, measured.sensitive_columns, measured.sensitive_users)
+    if isinstance(measured, BoundedKeySupport):
+        return _named_cells(measured.sensitive_ids, measured.sensitive_users)
+    if isinstance(measured, BoundedKeyWeights):
         return _named_cells(measured.sensitive_ids, measured.sensitive_weights)
     parts = []
     for number, table in enumerate(_tables(measured)):
@@ -69,14 +69,14 @@ def taken_apart(measured: Any) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def put_together(nobody: Measured, cells: pa.Table) -> Measured:
+def from_cells(empty: Measured, cells: pa.Table) -> Measured:
     """Return the sum of all cells, as a measure of the same bound as that of nobody.
 
     A sum beyond 2^62 is cut there, which moves nobody's part of it any further.
 
-    >>> from headcount.bounds.counts.activity_histogram import certify_activity
-    >>> one, other = (taken_apart(certify_activity(np.array(values))) for values in ([1, 0, 2], [0, 0, 40]))
-    >>> put_together(certify_activity(np.zeros(3, np.int64)), pa.concat_tables([one, other])).sensitive_values
+    >>> from headcount.bounds.counts.activity_histogram import seal_activity_histogram
+    >>> one, other = (to_cells(seal_activity_histogram(np.array(values))) for values in ([1, 0, 2], [0, 0, 40]))
+    >>> from_cells(seal_activity_histogram(np.zeros(3, np.int64)), pa.concat_tables([one, other])).sensitive_values
     array([ 1,  0, 42])
     """
     if cells.schema.names != CELLS.names or any(cells[name].null_count for name in CELLS.names if name != "name"):
@@ -85,34 +85,34 @@ def put_together(nobody: Measured, cells: pa.Table) -> Measured:
     part, place, high, low = (summed[name].to_numpy() for name in ("part", "place", "high_sum", "low_sum"))
     values = _whole(high, low)
     measured: Any
-    if isinstance(nobody, SparseCounts):
+    if isinstance(empty, SparseCounts):
         order = np.argsort(place)
-        people = np.minimum(values[order], _MOST_PEOPLE).astype(np.int32)
-        measured = certify_sparse(_within(place[order], nobody.size).astype(np.int32), people, nobody.size)
-    elif isinstance(nobody, SupportCounts):
+        users = np.minimum(values[order], _MAX_USERS).astype(np.int32)
+        measured = seal_sparse_counts(_within(place[order], empty.size).astype(np.int32), users, empty.size)
+    elif isinstance(empty, BoundedKeySupport):
         if values.min(initial=1) < 1:
             raise ValueError("somebody must be behind each item")
-        measured = certify_support(_ids(nobody.sensitive_ids.type, place, summed["name"]), values, nobody.limit)
-    elif isinstance(nobody, SpreadWeights):
+        measured = seal_key_support(_ids(empty.sensitive_ids.type, place, summed["name"]), values, empty.limit)
+    elif isinstance(empty, BoundedKeyWeights):
         if values.min(initial=0) < 0:
             raise ValueError("no weight may be below 0")
-        ids = _ids(nobody.sensitive_ids.type, place, summed["name"])
-        measured = certify_spread(ids, values, np.ones(values.size, dtype=np.bool_), nobody.bound)
+        ids = _ids(empty.sensitive_ids.type, place, summed["name"])
+        measured = seal_key_weights(ids, values, np.ones(values.size, dtype=np.bool_), empty.bound)
     else:
-        tables = list(_tables(nobody))
+        tables = list(_tables(empty))
         if part.size and not 0 <= part.min() <= part.max() < len(tables):
             raise ValueError(f"there are {len(tables)} tables")
         filled = [
             _filled(table, place[part == number], values[part == number]) for number, table in enumerate(tables)
         ]
-        if isinstance(nobody, Bounded):
+        if isinstance(empty, Bounded):
             measured = filled[0]
-        elif isinstance(nobody, BoundedTables):
+        elif isinstance(empty, BoundedTables):
             measured = BoundedTables(tuple(filled))
-        elif isinstance(nobody, BoundedLook):
-            measured = BoundedLook(filled[0], filled[1], tuple(filled[2:]))
+        elif isinstance(empty, BoundedTopItemCounts):
+            measured = BoundedTopItemCounts(filled[0], filled[1], tuple(filled[2:]))
         else:
-            measured = type(nobody)(*_as_before(nobody, filled))
+            measured = type(empty)(*_with_missing_tables(empty, filled))
     return cast("Measured", measured)
 
 
@@ -124,17 +124,17 @@ def _tables(measured: Any) -> Iterator[Bounded]:
         yield from (measured.items, measured.edges)
     elif isinstance(measured, BoundedTables):
         yield from measured.tables
-    elif isinstance(measured, BoundedLook):
+    elif isinstance(measured, BoundedTopItemCounts):
         yield from (measured.shares, measured.people, *measured.counts)
     elif isinstance(measured, BoundedTotals):
-        yield from (each for each in (measured.users, measured.records, measured.distances) if each is not None)
+        yield from (table for table in (measured.users, measured.records, measured.distances) if table is not None)
     else:
         raise TypeError(f"{type(measured).__name__} is no sum of cells")
 
 
-def _as_before(nobody: Any, filled: list[Bounded]) -> list[Bounded | None]:
+def _with_missing_tables(empty: Any, filled: list[Bounded]) -> list[Bounded | None]:
     """Return the tables with a gap where the measure of nobody has one."""
-    missing = isinstance(nobody, BoundedTotals) and nobody.distances is None
+    missing = isinstance(empty, BoundedTotals) and empty.distances is None
     return [*filled, None] if missing else list(filled)
 
 
@@ -165,7 +165,7 @@ def _whole(high: Integers, low: Integers) -> Integers:
     """
     high = high + (low >> 32)
     exact = (np.clip(high, -(2**30) - 1, 2**30) << 32) + (low & 0xFFFFFFFF)
-    return np.asarray(np.clip(exact, -_FURTHEST, _FURTHEST))
+    return np.asarray(np.clip(exact, -_MAX_SUM, _MAX_SUM))
 
 
 def _filled(table: Bounded, places: Integers, values: Integers) -> Bounded:

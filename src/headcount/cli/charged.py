@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount.accounting.guarantee import in_doubt
+from headcount.accounting.guarantee import large_epsilon_warning
 from headcount.cli import options, terminal
 from headcount.cli.dry_run import show_plan
 from headcount.cli.engines import ENGINE, THREADS, chosen_engine
-from headcount.cli.log_options import log_of, one_of_each, reading_options
+from headcount.cli.log_options import keep_command_line_choice, log_of, reading_options
 from headcount.cli.options import Command, Flags
 from headcount.errors import UsageError
 from headcount.methods.family import Family
@@ -40,9 +40,9 @@ _OUT = (
 
 def charged_options(family: Family) -> Callable[[Command], Command]:
     """Put on a command what it reads, what can be asked, and how it is charged and kept."""
-    asked = [options.option(name, flag) for name, flag in flags_of(family.request_kind()).items()]
+    request_options = [options.option(name, flag) for name, flag in flags_of(family.request_kind()).items()]
     charging = [options.option(name, flag) for name, flag in CHARGING.items()]
-    return options.grouped([reading_options(family.reads), *asked, *charging, *ENGINE, THREADS, *_OUT])
+    return options.grouped([reading_options(family.reads), *request_options, *charging, *ENGINE, THREADS, *_OUT])
 
 
 @dataclass(frozen=True)
@@ -84,28 +84,28 @@ def command_of(family: Family) -> click.Command:
     def command(**flags: Any) -> None:
         spent = spend(family, flags)
         if spent is not None:
-            show(spent, flags, f"{_made(spent.release)}, of {spent.release.bounded}")
+            show(spent, flags, f"{_row_counts_in_words(spent.release)}, of {spent.release.bounded}")
 
     about = (family.request_kind().__doc__ or "").split("\n\n")[0]
     return click.command(family.command[-1], short_help=family.short_help, help=about)(command)
 
 
-def _made(release: Release) -> str:
+def _row_counts_in_words(release: Release) -> str:
     from headcount.methods.registry import table
 
-    return " and ".join(some(each.num_rows, table(name).noun) for name, each in release.tables.items())
+    return " and ".join(some(rows.num_rows, table(name).noun) for name, rows in release.tables.items())
 
 
 def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Charged | None:
     """Run a charged command as far as all do alike; None after a dry run, which is shown here."""
-    from headcount.events.selection_targets import asked_for
+    from headcount.events.selection_targets import requests_selection
 
     begin = time.monotonic()
     target = _target_of(flags, needed=needs_out)
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         kind = family.request_kind()
         request = request_of(kind, **options.read(flags, flags_of(kind)))
-        selecting = asked_for(one_of_each(flags))
+        selecting = requests_selection(keep_command_line_choice(flags))
         request.check_delta(selecting=selecting)
         from headcount.run.curator import Curator
 
@@ -124,7 +124,7 @@ def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Charged | 
                     bar("writing the release", 0, None)
                     release.save(target, force=flags["force"])
     if not flags["quiet"]:
-        _note_doubts(log)
+        _note_assumptions(log)
         if charging is not None or flags["dry_run"]:
             _note_text_numbers(log)
         _note_large(ready.guarantee.epsilon)
@@ -136,15 +136,15 @@ def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Charged | 
         return None
     if not flags["quiet"]:
         if charging is None:  # an analyst is told nothing but the release
-            note_what_was_met(engine.tally, log)
-        _note_price(release, charging, ready)
+            note_dropped_records(engine.tally, log)
+        _note_cost(release, charging, ready)
         if charging is not None and target is None and release.earlier is None:
             terminal.note("It was kept nowhere: asking again will be charged again. Keep it with --out DIR.")
     return Charged(release, target, charging, time.monotonic() - begin)
 
 
 def show(
-    spent: Charged, flags: Flags, made: str, *next_ones: list[str], above: Callable[[], None] | None = None
+    spent: Charged, flags: Flags, summary: str, *next_ones: list[str], above: Callable[[], None] | None = None
 ) -> None:
     """Show what was made and promised, and commands to go on with; ``above`` shows a table before that."""
     if flags["as_json"]:
@@ -154,7 +154,7 @@ def show(
         terminal.say("NOT PRIVATE: for research alone.")
     if above is not None:
         above()
-    terminal.say(f"{made}: {spent.folder}")
+    terminal.say(f"{summary}: {spent.folder}")
     terminal.say(spent.release.guarantee.sentence())
     if not flags["quiet"]:
         terminal.note_commands("\nNext:", *(next_ones or (["headcount", "explain", str(spent.folder)],)))
@@ -166,16 +166,16 @@ def _charging(flags: Flags) -> Iterator[Charging | None]:
     from headcount.run.charge import Charging
 
     names = ("dataset", "analyst", "again")
-    found = Charging.of(flags["ledger"], **{name: flags[name] for name in names})
+    charging = Charging.of(flags["ledger"], **{name: flags[name] for name in names})
     try:
-        yield found
+        yield charging
     except KeyboardInterrupt:
-        if found is not None:
+        if charging is not None:
             click.echo("what was reserved in the ledger stays charged: see `headcount ledger show`", err=True)
         raise
     finally:
-        if found is not None:
-            found.let_go()
+        if charging is not None:
+            charging.close()
 
 
 def _target_of(flags: Flags, *, needed: bool) -> Path | None:
@@ -188,7 +188,7 @@ def _target_of(flags: Flags, *, needed: bool) -> Path | None:
         return None
     target = Path(flags["out"])
     refuse_existing(target, force=flags["force"])
-    above = next((each for each in target.absolute().parents if each.exists()), None)
+    above = next((parent for parent in target.absolute().parents if parent.exists()), None)
     if above is not None and not above.is_dir():
         raise UsageError(f"{above} is a file, so {target} cannot be made", remedy="choose another --out")
     return target
@@ -200,7 +200,7 @@ def ledger_fields(release: Release) -> dict[str, Any]:
     return fields if release.earlier is None else fields | {"earlier": str(release.earlier.folder)}
 
 
-def _note_price(release: Release, charging: Charging | None, ready: Prepared) -> None:
+def _note_cost(release: Release, charging: Charging | None, ready: Prepared) -> None:
     """Say what was spent, and where it was charged."""
     if release.earlier is not None:
         folder = terminal.printable(str(release.earlier.folder))
@@ -209,33 +209,33 @@ def _note_price(release: Release, charging: Charging | None, ready: Prepared) ->
             "get. For a fresh draw, charged as new, add --again."
         )
         return
-    from headcount.run.charge import cost, cost_in_the_end
+    from headcount.run.charge import cost, final_cost
 
-    where, price = "not charged to any ledger", cost_in_the_end(ready, release)
+    where, charge = "not charged to any ledger", final_cost(ready, release)
     if charging is not None:
-        price = price or cost(ready)
+        charge = charge or cost(ready)
         version = "" if charging.version is None else f"@{charging.version}"
         entry = (release.ledger or {})["entry"]
         where = f"charged to {charging.dataset}{version} by {charging.analyst}, entry {entry}"
-    spent = price or release.guarantee
+    spent = charge or release.guarantee
     terminal.note(f"{spent.amounts} {'were' if spent.delta else 'was'} spent, {where}.")
 
 
 def _note_large(epsilon: Decimal) -> None:
     """Warn of an ε that protects hardly anyone."""
-    doubt = in_doubt(epsilon)
+    doubt = large_epsilon_warning(epsilon)
     if doubt is not None:
         terminal.note(doubt)
 
 
-def _note_doubts(log: EventLog) -> None:
+def _note_assumptions(log: EventLog) -> None:
     """Warn of a query whose words speak against what is taken for granted of it: they are public."""
     from headcount.events.sources.databases.query_shape import TAKEN
     from headcount.events.sources.source import assumptions_of
 
-    for each in assumptions_of(log.source):
-        if each != TAKEN:
-            terminal.note(f"It is taken for granted that {each}. Otherwise the promise does not hold.")
+    for assumption in assumptions_of(log.source):
+        if assumption != TAKEN:
+            terminal.note(f"It is taken for granted that {assumption}. Otherwise the promise does not hold.")
 
 
 def _note_text_numbers(log: EventLog) -> None:
@@ -253,12 +253,12 @@ def _note_text_numbers(log: EventLog) -> None:
             )
 
 
-def note_what_was_met(tally: Any, log: EventLog) -> None:
+def note_dropped_records(tally: Any, log: EventLog) -> None:
     """Tell the curator what was left out: never in the release, nor in JSON."""
     if tally is None:
         return
     nulls, roles = dict(tally.nulls), log.roles
-    nobodys = sum(nulls.pop(name, 0) for name in dict.fromkeys((roles.user, roles.item)))
+    without_user_or_item = sum(nulls.pop(name, 0) for name in dict.fromkeys((roles.user, roles.item)))
     notes = [
         (
             tally.outside_catalogue,
@@ -271,7 +271,7 @@ def note_what_was_met(tally: Any, log: EventLog) -> None:
             "be read,",
             "counted as unknown",
         ),
-        (nobodys, "without user or item", "dropped"),
+        (without_user_or_item, "without user or item", "dropped"),
         *((number, f"for which column {name!r} says no number", "dropped") for name, number in nulls.items()),
     ]
     for number, which, fate in notes:

@@ -33,8 +33,10 @@ def use_config(context: click.Context, parameter: click.Parameter, value: str | 
 
 def read_config(path: Path, parameters: list[click.Parameter], command: str) -> dict[str, Any]:
     """Read a file's flags, as values for the parameters of a command."""
-    known = {_key(each): each for each in parameters if isinstance(each, click.Option)}
-    known = {key: each for key, each in known.items() if key not in _NOT_HERE}
+    options_by_name = {
+        _key(parameter): parameter for parameter in parameters if isinstance(parameter, click.Option)
+    }
+    options_by_name = {key: parameter for key, parameter in options_by_name.items() if key not in _NOT_HERE}
     flags: dict[str, Any] = {}
     for section, entries in _sections(path).items():
         if section not in ("events", *_OWN) or not isinstance(entries, Mapping):
@@ -47,13 +49,18 @@ def read_config(path: Path, parameters: list[click.Parameter], command: str) -> 
             if isinstance(value, str) and value.startswith("sha256:"):
                 continue  # stands for a list that has to be named again
             name = "option" if key == "options" else key.replace("-", "_")
-            if name not in known and section == "events" and name in FLAGS and value == FLAGS[name].default:
+            if (
+                name not in options_by_name
+                and section == "events"
+                and name in FLAGS
+                and value == FLAGS[name].default
+            ):
                 continue  # what other commands may choose, as it is here anyway
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
+            if name not in options_by_name:
+                near = difflib.get_close_matches(name, options_by_name, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else "see --help"
                 raise DataError(f"{path} sets {key!r}, which is not a flag", remedy=hint)
-            option = known[name]
+            option = options_by_name[name]
             if option.name in flags:
                 raise DataError(f"{path} sets {key!r} twice", remedy="keep one of them")
             flags[str(option.name)] = _as_flag(path, key, value, option)
@@ -97,12 +104,12 @@ def _as_flag(path: Path, key: str, value: Any, option: click.Option) -> Any:
         if isinstance(value, Mapping):
             return [(column, _texts(values)) for column, values in value.items()]
         if isinstance(value, list):
-            flags = value and all(isinstance(each, str) and "=" in each for each in value)
+            flags = value and all(isinstance(entry, str) and "=" in entry for entry in value)
             return value if flags else [_texts(value)]
     elif raw and isinstance(value, list | Mapping):
         return _with_floats(value) if isinstance(value, Mapping) else value
     elif isinstance(value, Mapping):
-        named = [f"{each}={setting}" for each, setting in value.items()]
+        named = [f"{name}={setting}" for name, setting in value.items()]
         return named if option.multiple else ",".join(named)
     if option.multiple:
         return _texts(value) if isinstance(value, list) else [str(value)]
@@ -114,11 +121,11 @@ def _as_flag(path: Path, key: str, value: Any, option: click.Option) -> Any:
 def _with_floats(value: Any) -> Any:
     """Return bins with the numbers they had: files are read with exact ones, for ε."""
     if isinstance(value, Mapping):
-        return {key: _with_floats(each) for key, each in value.items()}
+        return {key: _with_floats(entry) for key, entry in value.items()}
     if isinstance(value, list):
-        return [_with_floats(each) for each in value]
+        return [_with_floats(entry) for entry in value]
     return float(value) if isinstance(value, Decimal) else value
 
 
 def _texts(values: Any) -> Any:
-    return [str(each) for each in values] if isinstance(values, list) else str(values)
+    return [str(value) for value in values] if isinstance(values, list) else str(values)

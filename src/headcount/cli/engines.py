@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount._internal.parameters import pairs
+from headcount._internal.parameters import read_pairs
 from headcount.cli import options
 from headcount.cli.options import Flags
 from headcount.errors import UsageError
@@ -38,7 +38,7 @@ _TABLE = "spark:"
 @contextmanager
 def chosen_engine(flags: Flags, progress: Progress) -> Iterator[tuple[Any, Any]]:
     """Give the engine that the flags name, and the events: paths, or a table of Spark in place of its name."""
-    tables = [each for each in flags["events"] if each.startswith(_TABLE)]
+    tables = [source for source in flags["events"] if source.startswith(_TABLE)]
     if flags["engine"] == "local":
         if flags["conf"] or tables:
             given = tables[0] if tables else "--conf"
@@ -52,7 +52,7 @@ def chosen_engine(flags: Flags, progress: Progress) -> Iterator[tuple[Any, Any]]
         raise UsageError("--threads is of the local engine", remedy="leave it out: Spark has settings, --conf")
     from headcount.engines.spark.engine import SparkEngine
 
-    engine = SparkEngine(conf=pairs(flags["conf"], "--conf") or {}, progress=progress)
+    engine = SparkEngine(conf=read_pairs(flags["conf"], "--conf") or {}, progress=progress)
     try:
         yield engine, _table(engine, flags["events"], tables)
     finally:
@@ -60,7 +60,7 @@ def chosen_engine(flags: Flags, progress: Progress) -> Iterator[tuple[Any, Any]]
 
 
 @contextmanager
-def seen_events(flags: Flags) -> Iterator[Any]:
+def local_events(flags: Flags) -> Iterator[Any]:
     """Give the events to a command that looks at all of them on this machine: Spark names and reads tables."""
     from headcount.engines.engine import silent
 

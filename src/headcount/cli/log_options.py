@@ -18,11 +18,11 @@ def reading_options(kind: str, *, configured: bool = True) -> Callable[[Command]
     reader = READERS[kind]
     optional = reader.files.startswith("[")
     files = click.argument("events", nargs=-1, required=not optional, metavar=reader.files)
-    made = [
+    flag_options = [
         options.option(name, flag, **(_needed(kind, name) if name in reader.needed else {}))
         for name, flag in reader.flags().items()
     ]
-    return options.grouped([files, *made, *([options.config_option] if configured else [])])
+    return options.grouped([files, *flag_options, *([options.config_option] if configured else [])])
 
 
 def _needed(kind: str, name: str) -> dict[str, Any]:
@@ -34,10 +34,10 @@ def _needed(kind: str, name: str) -> dict[str, Any]:
 
 def _refuse_missing(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     """Refuse raw files without the option, in Click's own words; a packed store goes without."""
-    from headcount.events.log import the_store
+    from headcount.events.log import store_path
 
     events = context.params.get("events")
-    if value is None and events and not context.resilient_parsing and the_store(events) is None:
+    if value is None and events and not context.resilient_parsing and store_path(events) is None:
         raise click.MissingParameter(ctx=context, param=option)
     return value
 
@@ -45,7 +45,7 @@ def _refuse_missing(context: click.Context, option: click.Parameter, value: str 
 def log_of(kind: str, flags: Flags, *, needs_items: bool = True, **more: Any) -> Any:
     """Make the log that the flags describe; some things need no catalogue of items."""
     reader = READERS[kind]
-    flags = one_of_each(flags)
+    flags = keep_command_line_choice(flags)
     if "item" in reader.names:
         flags = _with_catalogue({**flags, **more}, needs_items=needs_items)
         more = {name: flags[name] for name in more}
@@ -57,9 +57,9 @@ def log_of(kind: str, flags: Flags, *, needs_items: bool = True, **more: Any) ->
 def _with_catalogue(flags: Flags, *, needs_items: bool) -> Flags:
     """Refuse files without a catalogue, and leave out what a configuration says that is said already."""
     from headcount.events.catalogue import check_catalogue_given
-    from headcount.events.log import the_store
+    from headcount.events.log import store_path
 
-    store = the_store(flags["events"])
+    store = store_path(flags["events"])
     if store is not None:
         return _without_what_is_packed(flags, store)
     if flags["items"] or needs_items:
@@ -67,13 +67,13 @@ def _with_catalogue(flags: Flags, *, needs_items: bool) -> Flags:
     return flags
 
 
-def one_of_each(flags: Flags) -> Flags:
+def keep_command_line_choice(flags: Flags) -> Flags:
     """If a list or its selection is given, leave out what a configuration file says of the other one."""
     from headcount.events.selection_targets import SELECTABLE
 
     context = click.get_current_context()
-    for each in SELECTABLE:
-        both = each.listed.removeprefix("--"), each.asked
+    for selectable in SELECTABLE:
+        both = selectable.listed.removeprefix("--"), selectable.request_field
         given = [
             name
             for name in both
@@ -81,21 +81,24 @@ def one_of_each(flags: Flags) -> Flags:
         ]
         if len(given) == 1 and flags.keys() >= {*both}:
             (other,) = {*both}.difference(given)
-            flags = {**flags, other: False if other == each.asked else () if FLAGS[other].many else None}
+            flags = {
+                **flags,
+                other: False if other == selectable.request_field else () if FLAGS[other].many else None,
+            }
     return flags
 
 
 def _without_what_is_packed(flags: Flags, store: Any) -> Flags:
     """Leave out what a configuration file says as the store does; what it says otherwise is refused later."""
     from headcount.events.catalogue import read_catalogue
-    from headcount.events.log import has, says_the_same
+    from headcount.events.log import is_given, matches_description
     from headcount.events.sources.files.packed_store import open_store
 
     source, context = open_store(store), click.get_current_context()
     configured = {
         name: FLAGS[name]
         for name in ("items", *KEPT)
-        if has(flags.get(name)) and context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP
+        if is_given(flags.get(name)) and context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP
     }
     listed, same = options.read(flags, configured), dict[str, Any]()
     if (
@@ -103,7 +106,7 @@ def _without_what_is_packed(flags: Flags, store: Any) -> Flags:
         and read_catalogue(listed.pop("items")).digest == source.description["catalogue"]["digest"]
     ):
         same["items"] = None
-    if listed and says_the_same(source, listed):
+    if listed and matches_description(source, listed):
         same |= {name: () if FLAGS[name].many else None for name in listed}
     return {**flags, **same, **_text_by_default(flags)}
 
@@ -111,5 +114,9 @@ def _without_what_is_packed(flags: Flags, store: Any) -> Flags:
 def _text_by_default(flags: Flags) -> Flags:
     """Leave out how a configuration file says that text is written: of rows that are packed it says nothing."""
     context = click.get_current_context()
-    said = [name for name in TEXT if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP]
-    return {name: False if FLAGS[name].switch else FLAGS[name].default for name in said if name in flags}
+    names_from_config = [
+        name for name in TEXT if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP
+    ]
+    return {
+        name: False if FLAGS[name].switch else FLAGS[name].default for name in names_from_config if name in flags
+    }

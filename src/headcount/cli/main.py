@@ -64,7 +64,7 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         home = f"headcount.cli.{_FOLDERS.get(cmd_name, 'commands')}.{_HOMES.get(cmd_name, cmd_name)}"
-        family = next((each for each in FAMILIES.values() if each.command == (cmd_name,)), None)
+        family = next((candidate for candidate in FAMILIES.values() if candidate.command == (cmd_name,)), None)
         if family is not None and importlib.util.find_spec(home) is None:
             from headcount.cli.charged import command_of
 
@@ -81,9 +81,9 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        known = [CompletionItem(name, help=said) for name, said in _COMMANDS.items()]
-        found = [each for each in known if each.value.startswith(incomplete)]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+        commands = [CompletionItem(name, help=help_text) for name, help_text in _COMMANDS.items()]
+        matches = [completion for completion in commands if completion.value.startswith(incomplete)]
+        return [*matches, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -110,7 +110,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
         click.echo(completions(os.environ[VARIABLE]))
         return
     given = sys.argv[1:] if arguments is None else arguments
-    if any("://" in each or each.startswith("adbc+") for each in given):
+    if any("://" in argument or argument.startswith("adbc+") for argument in given):
         from headcount.cli.service.hide_passwords import hide_secrets
 
         hide_secrets(given)
@@ -197,9 +197,11 @@ def _usage_error(error: click.UsageError) -> UsageError:
 def _nearest(error: click.NoSuchOption) -> str | None:
     import difflib
 
-    known = [] if error.ctx is None else [name for each in error.ctx.command.params for name in each.opts]
-    found = difflib.get_close_matches(error.option_name, known, n=1)
-    return found[0] if found else None
+    option_names = (
+        [] if error.ctx is None else [name for parameter in error.ctx.command.params for name in parameter.opts]
+    )
+    matches = difflib.get_close_matches(error.option_name, option_names, n=1)
+    return matches[0] if matches else None
 
 
 def _surroundings(error: OSError) -> SurroundingsError:

@@ -41,34 +41,46 @@ class Suggestion(NamedTuple):
         """The command that needs nothing but the log, if it is one of events."""
         if self.command == "query":
             return None
-        each = ["--per-context"] if "--context" in self.read else []
-        return ["headcount", "rank", *self.read, "-k", "20", *each, *_SELECTED, "--epsilon", "1", "--out", "best"]
+        context_flags = ["--per-context"] if "--context" in self.read else []
+        return [
+            "headcount",
+            "rank",
+            *self.read,
+            "-k",
+            "20",
+            *context_flags,
+            *_SELECTED,
+            "--epsilon",
+            "1",
+            "--out",
+            "best",
+        ]
 
 
-def suggestion(events: list[str], seen: Preview, text_flags: list[str]) -> Suggestion:
+def suggestion(events: list[str], preview: Preview, text_flags: list[str]) -> Suggestion:
     """Suggest a command for what was seen of a file; ``text_flags`` say how text is written."""
-    found = guess(seen.columns, seen.days, seen.texts)
+    guessed = guess(preview.columns, preview.days, preview.texts)
     text_flags = text_flags + [
-        part for name, marks in found.numbers.items() for mark in marks for part in (f"--{name}", mark)
+        part for name, marks in guessed.numbers.items() for mark in marks for part in (f"--{name}", mark)
     ]
-    if found.reads == "people":
-        own = [] if found.user is None else ["--user", found.user]
+    if guessed.reads == "people":
+        own = [] if guessed.user is None else ["--user", guessed.user]
         return Suggestion("query", [*events, *own, *text_flags], ["--bins", BINS, "--queries", QUERIES])
-    parts = [*events, "--user", found.user or _UNGUESSED, "--item", found.item or _UNGUESSED]
-    if found.when is not None:
-        parts += ["--context", f"weekday:{found.when}"]
-        parts += [] if found.time_format is None else ["--time-format", found.time_format]
-    return Suggestion("release", [*parts, *text_flags], ["--items", CATALOGUE], found.doubt)
+    parts = [*events, "--user", guessed.user or _UNGUESSED, "--item", guessed.item or _UNGUESSED]
+    if guessed.when is not None:
+        parts += ["--context", f"weekday:{guessed.when}"]
+        parts += [] if guessed.time_format is None else ["--time-format", guessed.time_format]
+    return Suggestion("release", [*parts, *text_flags], ["--items", CATALOGUE], guessed.doubt)
 
 
-def first_bins(seen: Preview, user: str | None) -> tuple[list[str], str]:
+def first_bins(preview: Preview, user: str | None) -> tuple[list[str], str]:
     """Return how bins of the first columns are written, and a query that asks for them together.
 
     The names and types of columns are all that is taken from the file: which bins there are must be public.
     """
-    columns = [each for each in seen.columns if each["name"] != user]
-    number = next((each["name"] for each in columns if each["type"] != "text"), None)
-    text = next((each["name"] for each in columns if each["type"] == "text"), None)
+    columns = [column for column in preview.columns if column["name"] != user]
+    number = next((column["name"] for column in columns if column["type"] != "text"), None)
+    text = next((column["name"] for column in columns if column["type"] == "text"), None)
     lines = [] if number is None else [f"[{_toml(number)}]", "edges = [0, 10, 20, 50, 100]"]
     lines += [] if text is None else [f"[{_toml(text)}]", 'values = ["this", "that"]', "other = true"]
     names = ", ".join(f'"{name}"' for name in (number, text) if name is not None)

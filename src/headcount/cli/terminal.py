@@ -50,7 +50,7 @@ def note(text: str, *, quiet: bool = False) -> None:
 
 def note_commands(heading: str, *commands: Sequence[str]) -> None:
     """Show commands to copy on standard error, one a line and never wrapped."""
-    click.echo("\n".join([heading, *(f"  {command_line(each)}" for each in commands)]), err=True)
+    click.echo("\n".join([heading, *(f"  {command_line(command)}" for command in commands)]), err=True)
 
 
 def command_line(parts: Sequence[str]) -> str:
@@ -77,7 +77,7 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]
     for heading, side in columns:
         table.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
     for row in rows:
-        table.add_row(*[Text("" if each is None else printable(str(each))) for each in row])
+        table.add_row(*[Text("" if cell is None else printable(str(cell))) for cell in row])
     console = Console(highlight=False, width=width())
     with console.capture() as captured:
         console.print(table)

@@ -24,10 +24,10 @@ def engine_for(log: EventLog, engine: Engine | None = None, progress: Progress =
     elif isinstance(log.source, SparkSource):
         from headcount.engines.spark.engine import SparkEngine
 
-        made = SparkEngine(progress=progress)
+        spark_engine = SparkEngine(progress=progress)
         try:
-            yield made
+            yield spark_engine
         finally:
-            made.close()
+            spark_engine.close()
     else:
         yield LocalEngine(progress=progress)

@@ -23,7 +23,7 @@ class Engine(Protocol):
 
 
 @runtime_checkable
-class Particular(Protocol):
+class SelectiveEngine(Protocol):
     """An engine that cannot read every log, or does not run everywhere."""
 
     def check(self, log: EventLog) -> None:

@@ -19,7 +19,7 @@ import pyarrow.fs as pafs
 from headcount.errors import DataError, NotSelectedError, UnknownNameError, UsageError
 from headcount.events.encode.cast import InexactError, cast_exactly, limits
 from headcount.events.encode.text_columns import MAX_TEXT_BYTES
-from headcount.events.sources.files.formats import is_text, known_format, plain_type, reading, value_type
+from headcount.events.sources.files.formats import format_from_name, is_text, plain_type, reading, value_type
 from headcount.events.sources.source import open_source
 from headcount.releases.folder_files import refuse_special
 from headcount.releases.formatting import some
@@ -53,8 +53,8 @@ class Catalogue:
         """
         declared = value_type(declared)
         whole = pa.uint64() if pa.types.is_uint64(declared) else pa.int64()
-        made = cls.of(ids) if ids else cls((), ())
-        return replace(made, kind=whole if pa.types.is_integer(declared) else pa.string())
+        catalogue = cls.of(ids) if ids else cls((), ())
+        return replace(catalogue, kind=whole if pa.types.is_integer(declared) else pa.string())
 
     @classmethod
     def of(
@@ -66,8 +66,8 @@ class Catalogue:
     ) -> Catalogue:
         """Check ids and labels and make a catalogue of them."""
         given = list(ids)
-        if not _are(str, given):
-            given = [each.item() if hasattr(each, "item") else each for each in given]
+        if not _all_of_type(str, given):
+            given = [item_id.item() if hasattr(item_id, "item") else item_id for item_id in given]
         listed = _checked(given, where)
         if labels is None:
             return cls(listed, (None,) * len(listed))
@@ -91,9 +91,11 @@ class Catalogue:
         """The ids as the column of a release: text or whole numbers as they are listed, whatever the log holds."""
         if self.kind is not None and pa.types.is_integer(self.kind):
             return pa.array(self.ids, self.kind)
-        if self.kind is None and all(isinstance(each, int) and -(2**63) <= each < 2**63 for each in self.ids):
+        if self.kind is None and all(
+            isinstance(item_id, int) and -(2**63) <= item_id < 2**63 for item_id in self.ids
+        ):
             return pa.array(self.ids, pa.int64())
-        texts = self.ids if _are(str, self.ids) else [str(each) for each in self.ids]
+        texts = self.ids if _all_of_type(str, self.ids) else [str(item_id) for item_id in self.ids]
         return pa.array(texts, pa.string())
 
     @cached_property
@@ -187,7 +189,7 @@ def absent_or_read(items: object, *, select_items: bool) -> Catalogue:
     return UnknownCatalogue() if select_items else read_catalogue(items)
 
 
-def _are(kind: type, values: Iterable[object]) -> bool:
+def _all_of_type(kind: type, values: Iterable[object]) -> bool:
     """Say whether there are values, all of one type."""
     return set(map(type, values)) == {kind}
 
@@ -199,21 +201,25 @@ def _checked(ids: list[Any], where: str) -> tuple[str, ...] | tuple[int, ...]:
         raise DataError(
             f"{where} has an entry without an id, or a line that cannot be read", remedy="remove it or correct it"
         )
-    texts = ids if _are(str, ids) else [each for each in ids if isinstance(each, str)]
-    whole = [] if texts is ids else [each for each in ids if isinstance(each, int) and not isinstance(each, bool)]
+    texts = ids if _all_of_type(str, ids) else [item_id for item_id in ids if isinstance(item_id, str)]
+    whole = (
+        []
+        if texts is ids
+        else [item_id for item_id in ids if isinstance(item_id, int) and not isinstance(item_id, bool)]
+    )
     if texts and whole:
         raise DataError(
             f"{where} lists text ({texts[0]!r}) and whole numbers ({whole[0]!r})", remedy="write all ids alike"
         )
     if len(texts) + len(whole) < len(ids):
-        odd = next(each for each in ids if not isinstance(each, str | int) or isinstance(each, bool))
+        odd = next(item_id for item_id in ids if not isinstance(item_id, str | int) or isinstance(item_id, bool))
         raise DataError(f"{where} must list text or whole numbers", given=odd, remedy="cast the ids to text")
     if len(set(ids)) < len(ids):
-        seen: set[object] = set()
-        for each in ids:
-            if each in seen:
-                raise DataError(f"{where} lists {each!r} twice", remedy="remove one of them")
-            seen.add(each)
+        previous: set[object] = set()
+        for item_id in ids:
+            if item_id in previous:
+                raise DataError(f"{where} lists {item_id!r} twice", remedy="remove one of them")
+            previous.add(item_id)
     for text in texts:
         if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
             raise DataError(
@@ -244,7 +250,7 @@ def read_catalogue(items: object) -> Catalogue:
         path, columns = _split(items)
         if path is not None:
             return _read_file(path, columns)
-        listed = [each.strip() for each in items.split(",")] if items.strip() else []
+        listed = [text.strip() for text in items.split(",")] if items.strip() else []
         return Catalogue.of(listed, where="the list of items")
     if hasattr(items, "to_pylist"):
         return Catalogue.of(items.to_pylist())
@@ -265,9 +271,9 @@ def _split(text: str) -> tuple[str | None, tuple[str, ...]]:
     if os.path.isfile(text):
         return text, ()
     head, colon, tail = text.rpartition(":")
-    if colon and len(head) > 1 and (os.path.isfile(head) or known_format(head)):
+    if colon and len(head) > 1 and (os.path.isfile(head) or format_from_name(head)):
         return head, tuple(part.strip() for part in tail.split(","))
-    if "," not in text and known_format(text):
+    if "," not in text and format_from_name(text):
         return text, ()
     if "," not in text and os.path.isdir(text):
         raise UsageError(f"--items {text} is a folder", remedy="give the file that lists the catalogue")
@@ -296,7 +302,7 @@ def _read_file(path: str, columns: Sequence[str]) -> Catalogue:
             raise UnknownNameError.among("column", name, names, where=path)
     with reading(path):
         batches = list(source.batches(chosen)) if chosen else []
-        ids, labels = ([each for batch in batches for each in _values(batch, name)] for name in _two(chosen))
+        ids, labels = ([value for batch in batches for value in _values(batch, name)] for name in _two(chosen))
     return Catalogue.of(ids, labels if len(chosen) > 1 else None, where=path)
 
 

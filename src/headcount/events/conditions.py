@@ -237,10 +237,10 @@ def time_window(time: str | None, since: str | None, until: str | None, clock: T
 def described_conditions(conditions: Sequence[Condition]) -> dict[str, Any]:
     """Return conditions under the names of their flags."""
     words: dict[str, Any] = {}
-    comparisons = [str(each) for each in conditions if not isinstance(each, TimeWindow)]
+    comparisons = [str(condition) for condition in conditions if not isinstance(condition, TimeWindow)]
     if comparisons:
         words["where"] = comparisons
-    for window in (each for each in conditions if isinstance(each, TimeWindow)):
+    for window in (condition for condition in conditions if isinstance(condition, TimeWindow)):
         words["time"] = window.column
         words |= {"since": window.since.isoformat()} if window.since else {}
         words |= {"until": window.until.isoformat()} if window.until else {}

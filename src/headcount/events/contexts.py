@@ -55,7 +55,7 @@ class Context:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The names of the known contexts, in order; the unknown one comes after them."""
-        return tuple(SEPARATOR.join(each) for each in itertools.product(*self.domains))
+        return tuple(SEPARATOR.join(values) for values in itertools.product(*self.domains))
 
     @property
     def size(self) -> int:
@@ -123,9 +123,9 @@ headcount.rank, which select them first
         """Refuse a column that holds neither text nor whole numbers."""
         check_id_type(type_of(self.columns[0]), "context", self.columns[0])
 
-    def listing(self, found: Sequence[str] | Sequence[int]) -> Context:
+    def listing(self, selected: Sequence[str] | Sequence[int]) -> Context:
         """Return the context with the values that were selected; there may be none."""
-        return Context(self.columns, (tuple(map(str, found)),))
+        return Context(self.columns, (tuple(map(str, selected)),))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UnknownContext) and self.columns == other.columns
@@ -144,14 +144,14 @@ def positions(column: pa.Array, domain: tuple[str, ...], name: str) -> Codes:
         return _places(domain, kind, name).codes(column)
     values = cast_domain(domain, kind, name)
     if pa.types.is_dictionary(kind):
-        found = pc.fill_null(pc.index_in(column.dictionary, values.cast(column.dictionary.type)), -1).to_numpy()
-        of_value = np.append(found, np.int32(-1))  # a missing value is the last entry
-        codes = column.indices.cast(pa.int64()).fill_null(len(found)).to_numpy()
+        places = pc.fill_null(pc.index_in(column.dictionary, values.cast(column.dictionary.type)), -1).to_numpy()
+        of_value = np.append(places, np.int32(-1))  # a missing value is the last entry
+        codes = column.indices.cast(pa.int64()).fill_null(len(places)).to_numpy()
         return np.asarray(of_value[codes], dtype=np.int32)
     if is_text(kind):  # compared in the column's own layout, which holds whatever is in it
         values = values.cast(kind)
-    found = pc.index_in(column.cast(values.type), values)
-    return np.asarray(pc.fill_null(found, -1), dtype=np.int32)
+    places = pc.index_in(column.cast(values.type), values)
+    return np.asarray(pc.fill_null(places, -1), dtype=np.int32)
 
 
 @lru_cache(maxsize=64)
@@ -213,15 +213,15 @@ which releases those that enough people have
         return None
     part, colon, column = context.partition(":") if isinstance(context, str) else ("", "", "")
     if isinstance(context, Context) or (colon and part in _PARTS):
-        made = context if isinstance(context, Context) else _PARTS[part](column)
+        result = context if isinstance(context, Context) else _PARTS[part](column)
         for flag, given in (("--contexts", contexts), ("--select-contexts", select)):
             if given:
                 raise UsageError(
-                    f"the values of {made.specification!r} are known by themselves", remedy=f"leave out {flag}"
+                    f"the values of {result.specification!r} are known by themselves", remedy=f"leave out {flag}"
                 )
-        return replace(made, time=time) if time is not None else made
+        return replace(result, time=time) if time is not None else result
     columns = tuple(context.split(",")) if isinstance(context, str) else tuple(context)
-    if not columns or not all(isinstance(each, str) and each for each in columns):
+    if not columns or not all(isinstance(column, str) and column for column in columns):
         raise UsageError("--context must name one or several columns", given=context, remedy="such as day,city")
     if len(set(columns)) < len(columns):
         raise UsageError("--context names a column twice", given=context, remedy="name it once")
@@ -254,7 +254,7 @@ def _declared(columns: tuple[str, ...], contexts: Any) -> Mapping[str, Any]:
         declared: Mapping[str, Any] = contexts
     else:
         listed = [contexts] if isinstance(contexts, str) else list(contexts)
-        named = [each.partition("=") for each in listed if isinstance(each, str) and "=" in each]
+        named = [text.partition("=") for text in listed if isinstance(text, str) and "=" in text]
         if named and len(named) == len(listed) and (len(columns) > 1 or named[0][0] in columns):
             declared = {name: values for name, _, values in named}
             if len(declared) < len(named):
@@ -274,24 +274,28 @@ def _domain(name: str, values: Any, columns: Sequence[str]) -> tuple[str, ...]:
     flag = "--contexts A,B,C" if len(columns) == 1 else f"--contexts {name}=A,B,C"
     if values is None:
         part, colon, column = name.partition(":")
-        known = f", or use weekday:{column}, hour:{column} or month:{column}" if colon and part else ""
+        suggestion = f", or use weekday:{column}, hour:{column} or month:{column}" if colon and part else ""
         if len(columns) == 1:
-            known += "; or, if there is no public list, add --select-contexts and --delta 1e-6, which releases "
-            known += "those that enough people have"
+            suggestion += (
+                "; or, if there is no public list, add --select-contexts and --delta 1e-6, which releases "
+            )
+            suggestion += "those that enough people have"
         raise UsageError(
-            f"the values of context column {name!r} must be public", remedy=f"list them with {flag}{known}"
+            f"the values of context column {name!r} must be public", remedy=f"list them with {flag}{suggestion}"
         )
     written = isinstance(values, str)
     if not written and not isinstance(values, Sequence):
         values = list(values) if hasattr(values, "__iter__") else [values]
-    listed = tuple(each.strip() for each in values.split(",")) if written else tuple(str(each) for each in values)
+    listed = (
+        tuple(value.strip() for value in values.split(",")) if written else tuple(str(value) for value in values)
+    )
     if not listed or "" in listed:
         raise UsageError(f"the contexts of column {name!r} hold an empty value", remedy=f"write {flag}")
     if len(set(listed)) < len(listed):
-        twice = next(each for each in listed if listed.count(each) > 1)
+        twice = next(value for value in listed if listed.count(value) > 1)
         raise UsageError(f"the contexts of column {name!r} list {twice!r} twice", remedy="remove one of them")
-    if len(columns) > 1 and any(SEPARATOR in each for each in listed):
-        odd = next(each for each in listed if SEPARATOR in each)
+    if len(columns) > 1 and any(SEPARATOR in value for value in listed):
+        odd = next(value for value in listed if SEPARATOR in value)
         raise UsageError(
             f"the context {odd!r} contains {SEPARATOR!r}, which joins the values of several columns",
             remedy="rename it in the log",

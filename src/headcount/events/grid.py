@@ -130,10 +130,12 @@ class ValueBins:
         if value in listed:
             return list(listed).index(value)
         for alike in (str, _spelling):
-            found = [place for place, each in enumerate(listed) if alike(each) == alike(value)]
-            if len(found) == 1:
-                return found[0]
-        raise UnknownNameError.among("value", str(value), [str(each) for each in listed], where=self.column)
+            matches = [place for place, candidate in enumerate(listed) if alike(candidate) == alike(value)]
+            if len(matches) == 1:
+                return matches[0]
+        raise UnknownNameError.among(
+            "value", str(value), [str(candidate) for candidate in listed], where=self.column
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the bins as plain data."""
@@ -159,7 +161,7 @@ class Grid:
         """Read a grid from plain data, column by column."""
         if not described:
             raise UsageError("no bins are given", remedy=_EXAMPLE)
-        grid = cls(tuple(_read(column, each) for column, each in described.items()))
+        grid = cls(tuple(_read(column, description) for column, description in described.items()))
         if len(grid.bins) > MOST_COLUMNS:
             raise UsageError(
                 f"there are bins of {len(grid.bins)} columns, more than {MOST_COLUMNS}", remedy="use fewer columns"
@@ -189,7 +191,7 @@ class Grid:
     @property
     def shape(self) -> tuple[int, ...]:
         """How many bins each column has."""
-        return tuple(each.size for each in self.bins)
+        return tuple(bins.size for bins in self.bins)
 
     @property
     def cells(self) -> int:
@@ -199,11 +201,11 @@ class Grid:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that have bins."""
-        return tuple(each.column for each in self.bins)
+        return tuple(bins.column for bins in self.bins)
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {each.column: place for place, each in enumerate(self.bins)}
+        return {bins.column: place for place, bins in enumerate(self.bins)}
 
     def place(self, column: str) -> int:
         """Return which of the columns a name is; refuse one without bins."""
@@ -213,7 +215,7 @@ class Grid:
 
     def to_json(self) -> dict[str, Any]:
         """Return the grid as plain data, as :meth:`of` reads it."""
-        return {each.column: each.to_json() for each in self.bins}
+        return {bins.column: bins.to_json() for bins in self.bins}
 
 
 def read_bins(bins: object) -> Grid:
@@ -254,7 +256,7 @@ def _read(column: str, described: Any) -> Bins:
 
 def _edges(column: str, given: Any) -> tuple[float, ...]:
     numbers = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else []
-    sound = all(_is_number(each) for each in numbers) and len(numbers) > 1
+    sound = all(_is_number(number) for number in numbers) and len(numbers) > 1
     if not sound or any(low >= high for low, high in pairwise(numbers)):
         raise UsageError(f"the edges of column {column!r} must be rising numbers", given=given, remedy=_EXAMPLE)
     return tuple(numbers)
@@ -274,8 +276,8 @@ def _equal(column: str, low: Any, high: Any, bins: Any) -> tuple[float, ...]:
 
 def _values(column: str, given: Any) -> tuple[str, ...] | tuple[int, ...]:
     listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else []
-    texts = [each for each in listed if isinstance(each, str)]
-    wholes = [each for each in listed if isinstance(each, int) and not isinstance(each, bool)]
+    texts = [value for value in listed if isinstance(value, str)]
+    wholes = [value for value in listed if isinstance(value, int) and not isinstance(value, bool)]
     if not listed or len(set(listed)) != len(listed) or len(listed) not in (len(texts), len(wholes)):
         raise UsageError(
             f"the values of column {column!r} must be different texts, or different whole numbers",

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from headcount._internal.spelling import documented
+from headcount._internal.spelling import document_parameters
 from headcount.errors import UnknownNameError, UsageError
 from headcount.events.catalogue import Catalogue, UnknownCatalogue, absent_or_read, read_catalogue
 from headcount.events.conditions import Condition, described_conditions
@@ -29,8 +29,8 @@ from headcount.events.encode.text_columns import sound_batch
 from headcount.events.log_parameters import KEPT, READERS
 from headcount.events.notation import Separators
 from headcount.events.record_values import Range, read_range
-from headcount.events.roles import Roles, clocks, understood
-from headcount.events.sources.databases.table_or_query import Asked
+from headcount.events.roles import Roles, clocks, read_roles
+from headcount.events.sources.databases.table_or_query import TableOrQuery
 from headcount.events.sources.files.formats import TextOptions
 from headcount.events.sources.files.packed_store import (
     PackedSource,
@@ -39,7 +39,7 @@ from headcount.events.sources.files.packed_store import (
     open_store,
     read_stored_catalogue,
 )
-from headcount.events.sources.row_as_user import OwnRows, beneath
+from headcount.events.sources.row_as_user import RowAsUserSource, underlying_source
 from headcount.events.sources.source import FileSource, Source, TableSource, open_source
 from headcount.releases.formatting import some
 
@@ -149,7 +149,7 @@ class EventLog:
         """The columns that must be read."""
         return _columns(self.roles, self.context, self.conditions)
 
-    def has_the_records_of(self, other: EventLog) -> bool:
+    def has_same_records(self, other: EventLog) -> bool:
         """Say whether the same rows count, as the same cells; how they are counted may differ."""
         kept = self.source is other.source and self.catalogue is other.catalogue and self.context is other.context
         return kept and (self.roles, self.conditions) == (other.roles, other.conditions)
@@ -196,7 +196,7 @@ class EventLog:
     def describe(self) -> dict[str, Any]:
         """Return what was asked of the log, under the names of the flags; never where it lies."""
         names_items = self.roles.item != self.roles.user  # a table of people names none
-        described: dict[str, Any] = {} if isinstance(self.source, OwnRows) else {"user": self.roles.user}
+        described: dict[str, Any] = {} if isinstance(self.source, RowAsUserSource) else {"user": self.roles.user}
         described |= {"item": self.roles.item} if names_items else {}
         if self.selects:
             described["select_items"] = True
@@ -227,11 +227,11 @@ class EventLog:
 
         Not which files or which table: these are named again where the request is.
         """
-        source = beneath(self.source)
+        source = underlying_source(self.source)
         return {**self.describe(), **(source.text.to_json() if isinstance(source, FileSource) else {})}
 
 
-@documented(READERS["events"].flags(), events="Where the events are: see above.")
+@document_parameters(READERS["events"].flags(), events="Where the events are: see above.")
 def read_events(
     events: Any,
     *,
@@ -282,10 +282,10 @@ def read_events(
     words = {name: value for name, value in locals().items() if name in KEPT}
     _check_choice("--count", count, ("records", "users"))
     _check_choice("--context-of", context_of, ("record", "user"))
-    text, asked = TextOptions(delimiter, encoding, header, format), Asked(table, query)
-    store = the_store(events)
+    text, target = TextOptions(delimiter, encoding, header, format), TableOrQuery(table, query)
+    store = store_path(events)
     if store is not None:
-        asked.refuse(os.fspath(store))
+        target.refuse(os.fspath(store))
         refuse_selecting(store, {"--select-items": select_items, "--select-contexts": select_contexts})
         refuse_packed(store, words | {"items": items, "value_range": value_range}, text)
         return packed_log(open_store(store), count=count, context_of=context_of)
@@ -293,8 +293,8 @@ def read_events(
         if column is None:
             raise UsageError(f"{name} is missing", remedy=f"give {_WANTED[name]}; only a store goes without")
     catalogue, limits = absent_or_read(items, select_items=select_items), read_range(value, value_range)
-    roles, read, conditions = understood(**words, select_contexts=select_contexts)
-    source = open_source(events, text, asked)
+    roles, read, conditions = read_roles(**words, select_contexts=select_contexts)
+    source = open_source(events, text, target)
     if isinstance(source, FileSource):
         source = replace(source, whole=frozenset({roles.user, roles.item, roles.times}))
     log = EventLog(
@@ -311,21 +311,21 @@ def read_events(
     return log
 
 
-def the_store(events: Any) -> str | os.PathLike[str] | None:
+def store_path(events: Any) -> str | os.PathLike[str] | None:
     """Return the path of a packed store, if that is what is given, alone."""
     if isinstance(events, list | tuple) and len(events) == 1:
         events = events[0]
     return events if is_store(events) else None
 
 
-def has(value: Any) -> bool:
+def is_given(value: Any) -> bool:
     """Tell whether a flag that is empty by default was given."""
     return value is not None and not (isinstance(value, list | tuple) and not value)
 
 
 def refuse_packed(store: str | os.PathLike[str], words: Mapping[str, Any], text: TextOptions) -> None:
     """Refuse what says how to read raw files, for a store that says so by itself."""
-    given = [f"--{name.replace('_', '-')}" for name, each in words.items() if has(each)]
+    given = [f"--{name.replace('_', '-')}" for name, value in words.items() if is_given(value)]
     given += [text.given] if text.given else []
     if given:
         raise UsageError(
@@ -353,7 +353,7 @@ def packed_log(
     """Describe the log that a store was packed from, in the same words."""
     ids, labels = read_stored_catalogue(source)
     try:
-        roles, context, conditions = _reread(source.events)
+        roles, context, conditions = _parse_description(source.events)
     except (KeyError, TypeError, UsageError) as error:
         raise damaged(source.folder, f"it does not say how it was read ({error})") from error
     log = EventLog(
@@ -371,10 +371,10 @@ def packed_log(
     return log
 
 
-def stored_words(log: EventLog) -> dict[str, Any]:
+def store_description(log: EventLog) -> dict[str, Any]:
     """Return what a store says of its log: all that was asked of it, but for what each release chooses anew."""
     words = {name: value for name, value in log.describe().items() if name not in ("count", "context_of")}
-    if _reread(words) != (log.roles, log.context, log.conditions):
+    if _parse_description(words) != (log.roles, log.context, log.conditions):
         raise UsageError(
             f"the log of {log.source.name} cannot be described in words, so it cannot be packed",
             remedy="make it with headcount.read_events",
@@ -382,18 +382,18 @@ def stored_words(log: EventLog) -> dict[str, Any]:
     return words
 
 
-def says_the_same(source: PackedSource, words: dict[str, Any]) -> bool:
+def matches_description(source: PackedSource, words: dict[str, Any]) -> bool:
     """Tell whether a store was packed with these words, as far as they go."""
     try:
-        return understood(**(source.events | words)) == _reread(source.events)
+        return read_roles(**(source.events | words)) == _parse_description(source.events)
     except UsageError:
         return False
 
 
-def _reread(words: dict[str, Any]) -> tuple[Roles, Context | None, tuple[Condition, ...]]:
+def _parse_description(words: dict[str, Any]) -> tuple[Roles, Context | None, tuple[Condition, ...]]:
     """Understand the words of a description; columns listed with their values may have any names."""
     listed = words.get("contexts")
-    return understood(**(words if listed is None else words | {"context": list(listed)}))
+    return read_roles(**(words if listed is None else words | {"context": list(listed)}))
 
 
 def _columns(roles: Roles, context: Context | None, conditions: Sequence[Condition]) -> tuple[str, ...]:

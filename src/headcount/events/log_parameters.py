@@ -12,7 +12,7 @@ from headcount._internal.parameters import Flag
 
 def _contexts(given: Any, flag: str) -> Any:  # noqa: ARG001 - as all that is read
     """Read the values of contexts: of one column, of several, or a table in a configuration."""
-    if given and all(isinstance(each, tuple) for each in given):
+    if given and all(isinstance(entry, tuple) for entry in given):
         return dict(given)
     return (given[0] if len(given) == 1 else list(given)) if given else None
 
@@ -118,10 +118,10 @@ class Reader:
         """Return what can be said, as it is declared."""
         return {name: FLAGS[name] for name in self.names}
 
-    def read(self, events: Any, /, **said: Any) -> Any:
+    def read(self, events: Any, /, **arguments: Any) -> Any:
         """Make the log, or open the source, that was said; what is said has been read as it is declared."""
         module, _, name = self.home.partition(":")
-        return getattr(importlib.import_module(f"headcount.events.{module}"), name)(events, **said)
+        return getattr(importlib.import_module(f"headcount.events.{module}"), name)(events, **arguments)
 
 
 READERS: Mapping[str, Reader] = {

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from headcount._internal.parameters import exact
+from headcount._internal.parameters import read_decimal
 from headcount.errors import UsageError
 from headcount.events.encode.column_types import whole_ids
 from headcount.events.encode.text_columns import is_textual
@@ -35,7 +35,7 @@ def read_range(value: str | None, given: Any) -> Range | None:
         raise UsageError("--value-range is given without --value", remedy="name the column with --value COL")
     parts = given.split(",") if isinstance(given, str) else list(given)
     try:
-        low, high = (exact(repr(part) if isinstance(part, float) else part) for part in parts)
+        low, high = (read_decimal(repr(part) if isinstance(part, float) else part) for part in parts)
     except (ValueError, InvalidOperation) as error:
         raise UsageError("--value-range must be two numbers", given=given, remedy=_EXAMPLE) from error
     if not (low.is_finite() and high.is_finite() and low < high):

@@ -24,7 +24,7 @@ class Roles:
     numbers: Notations = field(default_factory=Notations)
 
 
-def understood(
+def read_roles(
     *,
     user: str,
     item: str,
@@ -44,8 +44,8 @@ def understood(
 ) -> tuple[Roles, Context | None, tuple[Condition, ...]]:
     """Read roles, context and conditions from what was asked for."""
     clock, numbers = TimeFormat(time_format, timezone), Notations.read(decimal, thousands)
-    said = [where] if isinstance(where, str) else where
-    conditions: list[Condition] = [read_condition(each, numbers) for each in said]
+    texts = [where] if isinstance(where, str) else where
+    conditions: list[Condition] = [read_condition(text, numbers) for text in texts]
     conditions += time_window(time, since, until, clock)
     read = read_context(context, contexts, clock, select=select_contexts)
     for flag, given in (("--time-format", time_format), ("--timezone", timezone)):
@@ -60,4 +60,4 @@ def understood(
 def clocks(context: Context | None, conditions: Sequence[Condition]) -> list[TimeFormat]:
     """Return how times are read, wherever they are."""
     read = [context.time] if context is not None and context.part is not None else []
-    return read + [each.time for each in conditions if isinstance(each, TimeWindow)]
+    return read + [condition.time for condition in conditions if isinstance(condition, TimeWindow)]

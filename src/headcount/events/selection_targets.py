@@ -25,7 +25,7 @@ from headcount.events.encode.id_table import Listed
 from headcount.events.log import EventLog
 from headcount.events.tag_log import TagLog
 
-Found = Sequence[str] | Sequence[int]
+SelectedValues = Sequence[str] | Sequence[int]
 
 
 class Selectable(ABC):
@@ -34,7 +34,7 @@ class Selectable(ABC):
     noun: ClassVar[str]
     stage: ClassVar[str]
     """What its share is called, and what a release tells of it."""
-    asked: ClassVar[str]
+    request_field: ClassVar[str]
     """The word that asks for it."""
     listed: ClassVar[str]
     """The flag with which it is listed instead."""
@@ -53,7 +53,7 @@ class Selectable(ABC):
     @property
     def flag(self) -> str:
         """The flag that asks for it."""
-        return f"--{self.asked.replace('_', '-')}"
+        return f"--{self.request_field.replace('_', '-')}"
 
     @abstractmethod
     def is_lacking(self, log: EventLog) -> bool:
@@ -64,14 +64,14 @@ class Selectable(ABC):
         """Return a log whose items are what is to be selected: of the same people, of records that count."""
 
     @abstractmethod
-    def put(self, log: EventLog, found: Found) -> EventLog:
+    def put(self, log: EventLog, selected: SelectedValues) -> EventLog:
         """Return the log with what a charged mechanism released in the place of the list."""
 
 
 class _Items(Selectable):
     """The items themselves."""
 
-    noun, stage, asked, listed = "item", "selection", "select_items", "--items"
+    noun, stage, request_field, listed = "item", "selection", "select_items", "--items"
     lacking = "There was no public catalogue."
 
     def is_lacking(self, log: EventLog) -> bool:
@@ -80,8 +80,8 @@ class _Items(Selectable):
     def as_items(self, log: EventLog) -> EventLog:
         return log
 
-    def put(self, log: EventLog, found: Found) -> EventLog:
-        return replace(log, catalogue=Catalogue.selected(found, log.type_of(log.roles.item)))
+    def put(self, log: EventLog, selected: SelectedValues) -> EventLog:
+        return replace(log, catalogue=Catalogue.selected(selected, log.type_of(log.roles.item)))
 
 
 class _Contexts(Selectable):
@@ -91,7 +91,7 @@ class _Contexts(Selectable):
     be drawn at all.
     """
 
-    noun, stage, asked, listed = "context", "context-selection", "select_contexts", "--contexts"
+    noun, stage, request_field, listed = "context", "context-selection", "select_contexts", "--contexts"
     lacking, stand_ins = "There was no public list of contexts.", 1
 
     def is_lacking(self, log: EventLog) -> bool:
@@ -100,25 +100,25 @@ class _Contexts(Selectable):
     def as_items(self, log: EventLog) -> EventLog:
         return _by_column(log)
 
-    def put(self, log: EventLog, found: Found) -> EventLog:
-        return replace(log, context=_unknown(log).listing(found))
+    def put(self, log: EventLog, selected: SelectedValues) -> EventLog:
+        return replace(log, context=_unknown(log).listing(selected))
 
 
 class _Tags(_Contexts):
     """The vocabulary of a tag log, whose contexts are tags."""
 
-    noun, stage, asked, listed = "tag", "tag-selection", "select_tags", "--vocabulary"
+    noun, stage, request_field, listed = "tag", "tag-selection", "select_tags", "--vocabulary"
     lacking, stand_ins = "There was no public list of tags.", 100
 
     def is_lacking(self, log: EventLog) -> bool:
         return log.selects_contexts and isinstance(log, TagLog)
 
-    def put(self, log: EventLog, found: Found) -> EventLog:
+    def put(self, log: EventLog, selected: SelectedValues) -> EventLog:
         if not isinstance(log, TagLog):
             raise TypeError("tags are of a tag log")
         context = _unknown(log)
-        words = Catalogue.selected(found, log.type_of(context.columns[0]))
-        return replace(log, context=context.listing(found), vocabulary=words)
+        words = Catalogue.selected(selected, log.type_of(context.columns[0]))
+        return replace(log, context=context.listing(selected), vocabulary=words)
 
 
 ITEMS, CONTEXTS, TAGS = _Items(), _Contexts(), _Tags()
@@ -127,20 +127,20 @@ SELECTABLE: tuple[Selectable, ...] = (CONTEXTS, TAGS, ITEMS)
 """In the order in which they are selected: which items a person has may hang on their context."""
 
 
-def lacking(log: EventLog) -> tuple[Selectable, ...]:
+def find_missing_lists(log: EventLog) -> tuple[Selectable, ...]:
     """Return what is to be selected for a log, in that order."""
-    return tuple(each for each in SELECTABLE if each.is_lacking(log))
+    return tuple(target for target in SELECTABLE if target.is_lacking(log))
 
 
-def asked_for(words: Mapping[str, Any]) -> bool:
+def requests_selection(words: Mapping[str, Any]) -> bool:
     """Say whether the words that describe a log ask for a selection."""
-    return any(words.get(each.asked) for each in SELECTABLE)
+    return any(words.get(target.request_field) for target in SELECTABLE)
 
 
 def _by_column(log: EventLog) -> EventLog:
     """Return the log of a context column: its values are the items of records that would count otherwise."""
     column, item = _unknown(log).columns[0], log.roles.item
-    known = log.catalogue if log.has_catalogue else None
+    catalogue = log.catalogue if log.has_catalogue else None
     events = log.as_events() if isinstance(log, TagLog) else log
     return replace(
         events,
@@ -148,7 +148,7 @@ def _by_column(log: EventLog) -> EventLog:
         catalogue=UnknownCatalogue(),
         context=None,
         context_of="record",
-        conditions=(*log.conditions, Named(item, log.type_of(item), known)),
+        conditions=(*log.conditions, Named(item, log.type_of(item), catalogue)),
     )
 
 

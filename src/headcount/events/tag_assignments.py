@@ -29,7 +29,7 @@ class Tagging:
     @classmethod
     def of(cls, user: object, resource: object, tag: object, *, people: int, resources: int, tags: int) -> Tagging:
         """Sort assignments, and keep each once."""
-        a, b, c = (np.asarray(each, dtype=np.int32) for each in (user, resource, tag))
+        a, b, c = (np.asarray(codes, dtype=np.int32) for codes in (user, resource, tag))
         order = np.lexsort((c, b, a))
         a, b, c = a[order], b[order], c[order]
         new = np.ones(order.size, dtype=np.bool_)

@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from headcount._internal.spelling import documented
+from headcount._internal.spelling import document_parameters
 from headcount.errors import UsageError
 from headcount.events.catalogue import Catalogue, UnknownCatalogue, read_catalogue
 from headcount.events.contexts import Context, UnknownContext
-from headcount.events.log import EventLog, packed_log, refuse_packed, refuse_selecting, the_store
+from headcount.events.log import EventLog, packed_log, refuse_packed, refuse_selecting, store_path
 from headcount.events.log_parameters import KEPT, READERS
 from headcount.events.notation import Separators
-from headcount.events.roles import understood
-from headcount.events.sources.databases.table_or_query import Asked
+from headcount.events.roles import read_roles
+from headcount.events.sources.databases.table_or_query import TableOrQuery
 from headcount.events.sources.files.formats import TextOptions
 from headcount.events.sources.files.packed_store import open_store
 from headcount.events.sources.source import open_source
@@ -50,12 +50,12 @@ class TagLog(EventLog):
                 "tags are the contexts of a log, in one column with listed values",
                 remedy="make the log with headcount.read_tags",
             )
-        fields = {each.name: getattr(log, each.name) for each in dataclasses.fields(log)}
+        fields = {field.name: getattr(log, field.name) for field in dataclasses.fields(log)}
         return cls(**fields, vocabulary=vocabulary or Catalogue.of(log.context.domains[0]))
 
     def as_events(self) -> EventLog:
         """Return the log as one of items and contexts, for counts; there may be too many cells for that."""
-        fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(EventLog)}
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(EventLog)}
         return EventLog(**fields)
 
     @classmethod
@@ -72,12 +72,12 @@ class TagLog(EventLog):
         described |= {"resource": self.roles.item, "tag": tag}
         if self.selects_contexts:
             return described | {"select_tags": True}
-        text = json.dumps([str(each) for each in self.vocabulary.ids], ensure_ascii=False)
+        text = json.dumps([str(tag_id) for tag_id in self.vocabulary.ids], ensure_ascii=False)
         digest = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
         return described | {"vocabulary": digest}
 
 
-@documented(READERS["tags"].flags(), events="Where the events are: see above.")
+@document_parameters(READERS["tags"].flags(), events="Where the events are: see above.")
 def read_tags(
     events: Any,
     *,
@@ -113,13 +113,13 @@ def read_tags(
     >>> read_tags(table, user="who", resource="film", tag="word", resources=[7, 9], vocabulary="dull,sad").cells
     6
     """
-    said = locals()
-    words = {name: said[name] for name in KEPT if name in said and name != "user"}
-    named = {name: said[name] for name in _WANTED}
-    text, asked = TextOptions(delimiter, encoding, header, format), Asked(table, query)
-    store = the_store(events)
+    arguments = locals()
+    words = {name: arguments[name] for name in KEPT if name in arguments and name != "user"}
+    named = {name: arguments[name] for name in _WANTED}
+    text, target = TextOptions(delimiter, encoding, header, format), TableOrQuery(table, query)
+    store = store_path(events)
     if store is not None:
-        asked.refuse(os.fspath(store))
+        target.refuse(os.fspath(store))
         refuse_selecting(store, {"--select-tags": select_tags})
         refuse_packed(store, {**named, "vocabulary": None, **words}, text)
         return TagLog.of_log(packed_log(open_store(store)))
@@ -127,13 +127,13 @@ def read_tags(
         raise UsageError(
             "--vocabulary and --select-tags are both given", remedy="leave one out: a public list is never worse"
         )
-    for name, each in named.items():
-        if each is None and not (select_tags and name == "vocabulary"):
+    for name, value in named.items():
+        if value is None and not (select_tags and name == "vocabulary"):
             raise UsageError(f"--{name} is missing", remedy=_WANTED[name])
     listed = UnknownCatalogue() if select_tags else read_catalogue(vocabulary)
-    roles, _, conditions = understood(user=str(user), item=str(resource), **words)
+    roles, _, conditions = read_roles(user=str(user), item=str(resource), **words)
     log = TagLog(
-        source=open_source(events, text, asked),
+        source=open_source(events, text, target),
         roles=roles,
         catalogue=read_catalogue(resources),
         context=UnknownContext(str(tag)) if select_tags else Context((str(tag),), (tuple(map(str, listed.ids)),)),

@@ -36,7 +36,7 @@ class Zone:
 
     def __init__(self, name: str) -> None:
         self._zone = _find(name)
-        self._known: dict[bool, dict[int, int]] = {False: {}, True: {}}
+        self._offsets_by_zone_time: dict[bool, dict[int, int]] = {False: {}, True: {}}
 
     def shown(self, instants: Integers) -> Integers:
         """Return what the clocks showed at each moment, in microseconds."""
@@ -49,13 +49,13 @@ class Zone:
     def _offsets(self, micros: Integers, *, local: bool) -> Integers:
         early = micros < _QUARTERS_ONLY
         if not early.any():
-            return self._looked_up(micros // _QUARTER, _QUARTER, local=local)
+            return self._offsets_at(micros // _QUARTER, _QUARTER, local=local)
         offsets = np.empty_like(micros)
-        offsets[early] = self._looked_up(micros[early] // _SECOND, _SECOND, local=local)
-        offsets[~early] = self._looked_up(micros[~early] // _QUARTER, _QUARTER, local=local)
+        offsets[early] = self._offsets_at(micros[early] // _SECOND, _SECOND, local=local)
+        offsets[~early] = self._offsets_at(micros[~early] // _QUARTER, _QUARTER, local=local)
         return offsets
 
-    def _looked_up(self, steps: Integers, length: int, *, local: bool) -> Integers:
+    def _offsets_at(self, steps: Integers, length: int, *, local: bool) -> Integers:
         if not steps.size:
             return steps
         low, span = int(steps.min()), int(steps.max()) - int(steps.min()) + 1
@@ -67,12 +67,12 @@ class Zone:
             table[places] = [self._offset((low + int(place)) * length, local=local) for place in places]
             return table[steps - low]
         distinct, places = np.unique(steps, return_inverse=True)
-        return np.array([self._offset(int(each) * length, local=local) for each in distinct])[places]
+        return np.array([self._offset(int(step) * length, local=local) for step in distinct])[places]
 
     def _offset(self, micros: int, *, local: bool) -> int:
         """Return how far the clocks are ahead of UTC at one time, which the year 1 and 9999 may not hold."""
-        known = self._known[local]
-        if micros not in known:
+        offsets = self._offsets_by_zone_time[local]
+        if micros not in offsets:
             try:
                 moment = EPOCH + timedelta(microseconds=micros)
                 if not local:
@@ -80,8 +80,8 @@ class Zone:
                 offset = self._zone.utcoffset(moment.replace(tzinfo=self._zone)) or timedelta(0)
             except OverflowError:
                 offset = timedelta(0)
-            known[micros] = offset // MICROSECOND
-        return known[micros]
+            offsets[micros] = offset // MICROSECOND
+        return offsets[micros]
 
 
 @lru_cache(maxsize=64)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headcount._internal.spelling import documented
+from headcount._internal.spelling import document_parameters
 from headcount.errors import UsageError
-from headcount.events.log import EventLog, read_events, the_store
+from headcount.events.log import EventLog, read_events, store_path
 from headcount.events.log_parameters import KEPT, READERS
 from headcount.events.notation import Separators
-from headcount.events.sources.databases.table_or_query import Asked
+from headcount.events.sources.databases.table_or_query import TableOrQuery
 from headcount.events.sources.files.formats import TextOptions
-from headcount.events.sources.row_as_user import ROW, OwnRows
+from headcount.events.sources.row_as_user import ROW, RowAsUserSource
 from headcount.events.sources.source import open_source
 
 
-@documented(READERS["people"].flags(), people="Where the table is: see above.")
+@document_parameters(READERS["people"].flags(), people="Where the table is: see above.")
 def read_people(
     people: Any,
     *,
@@ -50,11 +50,11 @@ def read_people(
     'every row is one person, and nobody has two: the place of a row stands for the user id'
     """
     words = {name: value for name, value in locals().items() if name != "people"}
-    if the_store(people) is not None:
+    if store_path(people) is not None:
         raise UsageError("a packed store holds items, not the columns that bins are of", remedy="query the table")
     if user is not None:
         return read_events(people, item=user, **words)
     text = TextOptions(delimiter, encoding, header, format)
-    rows = OwnRows.of(open_source(people, text, Asked(table, query)))
+    rows = RowAsUserSource.of(open_source(people, text, TableOrQuery(table, query)))
     kept = {name: value for name, value in words.items() if name in KEPT and name != "user"}
     return read_events(rows, user=ROW, item=ROW, **kept)

@@ -50,7 +50,10 @@ def workers(*, wanted: bool = True) -> Iterator[Executor | None]:
     pool = ProcessPoolExecutor(many, multiprocessing.get_context("spawn"), initializer=follow_parent)
     others = set(multiprocessing.active_children())
     try:
-        with without_interrupts(), _one_thread_each():  # processes inherit that from their very beginning
+        with (
+            without_interrupts(),
+            _single_threaded_libraries(),
+        ):  # processes inherit that from their very beginning
             for _ in range(many):
                 pool.submit(time.sleep, _BUSY)  # a process is started where none is idle
         yield pool
@@ -75,7 +78,7 @@ def _let_finish(others: set[BaseProcess]) -> None:
 
 
 @contextlib.contextmanager
-def _one_thread_each() -> Iterator[None]:
+def _single_threaded_libraries() -> Iterator[None]:
     """Let libraries for matrices use one thread a process: there is a process for each processor already."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from headcount.ledger.balances import Balance, Book, Place
-from headcount.ledger.charges import Spent, less, plain
+from headcount.ledger.charges import Spent, plain, subtract
 from headcount.ledger.composition import Budget
 
 
@@ -68,7 +68,7 @@ class Account:
     @property
     def left(self) -> Decimal:
         """The ε that is left; with the filter ``zcdp`` a small request takes less of it than its own ε."""
-        return less(self.most, self.epsilon)
+        return subtract(self.most, self.epsilon)
 
     @property
     def dates(self) -> str:
@@ -93,27 +93,27 @@ class Account:
             data["window"] = windows.dates(self.window)
         if self.analyst is None:
             data["per_analyst"] = None if self.budget.per_analyst is None else plain(self.budget.per_analyst)
-            data["analysts"] = [each.to_json() for each in self.analysts]
+            data["analysts"] = [account.to_json() for account in self.analysts]
         if windows is not None and self.window is None and self.analyst is None:
             data["budget"] = self.budget.to_json()
-            data["windows"] = [each.to_json() for each in self.windows]
+            data["windows"] = [account.to_json() for account in self.windows]
         return data
 
 
 def account_of(book: Book) -> Account:
     """Return the account of a dataset: of all time, with those of its windows and of all analysts."""
     windows = sorted({place.window for place in book.balances if place.window is not None})
-    return _account(book, None, tuple(_account(book, each) for each in windows))
+    return _account(book, None, tuple(_account(book, window) for window in windows))
 
 
 def _account(book: Book, window: int | None, windows: tuple[Account, ...] = ()) -> Account:
-    known = {place.analyst for place in book.balances if place.analyst and place.window == window}
-    analysts = sorted(known | (book.allowances.keys() if window is None else set()))
-    own = tuple(_one(book, Place(each, window)) for each in analysts)
-    return _one(book, Place("", window), own, windows)
+    charged_analysts = {place.analyst for place in book.balances if place.analyst and place.window == window}
+    analysts = sorted(charged_analysts | (book.allowances.keys() if window is None else set()))
+    own = tuple(_account_at(book, Place(analyst, window)) for analyst in analysts)
+    return _account_at(book, Place("", window), own, windows)
 
 
-def _one(
+def _account_at(
     book: Book, place: Place, analysts: tuple[Account, ...] = (), windows: tuple[Account, ...] = ()
 ) -> Account:
     held = book.balances.get(place, Balance())  # who is allowed something may not have spent any of it

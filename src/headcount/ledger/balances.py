@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from headcount.accounting.budget import Amount
 from headcount.errors import RefusedError
-from headcount.ledger.charges import Charge, Spent, less, plain
+from headcount.ledger.charges import Charge, Spent, plain, subtract
 from headcount.ledger.composition import Budget
 from headcount.ledger.journal.entries import Entry
 from headcount.ledger.windows import Span
@@ -44,7 +44,7 @@ class Balance:
         return plain(self.spent.loss), plain(self.spent.delta), self.open, self.issued, self.refunded
 
 
-class Asked(NamedTuple):
+class BookRequest(NamedTuple):
     """What a request is to a book: who asks, at which price, and from when until when it reads."""
 
     analyst: str
@@ -52,7 +52,7 @@ class Asked(NamedTuple):
     span: Span | None = None
 
     @classmethod
-    def of(cls, reserved: Entry) -> Asked:
+    def of(cls, reserved: Entry) -> BookRequest:
         """Read it from the entry that reserves it."""
         return cls(reserved.analyst or "", Charge.from_json(reserved.charge or {}), Span.from_json(reserved.span))
 
@@ -61,7 +61,7 @@ class Asked(NamedTuple):
 class Book:
     """The balances of one dataset, or those of them that a request is about.
 
-    >>> book, asked = Book("visits", Budget.of("3")), Asked("ann", Charge(Decimal("0.8")))
+    >>> book, asked = Book("visits", Budget.of("3")), BookRequest("ann", Charge(Decimal("0.8")))
     >>> book.check(asked)
     >>> book.take(asked)
     >>> print(book.left("ann"))
@@ -82,14 +82,14 @@ class Book:
         """Let an analyst spend so much in all, or in each window; never less than was spent already.
 
         >>> book = Book("visits", Budget.of("3"))
-        >>> book.take(Asked("ann", Charge(Decimal("0.8"))))
+        >>> book.take(BookRequest("ann", Charge(Decimal("0.8"))))
         >>> book.allow("ann", "0.5")
         Traceback (most recent call last):
         headcount.errors.RefusedError: ann has spent ε = 0.8 on visits already; allow at least that
         """
         own = self.budget.allowing(epsilon)
-        most = own.most_loss_each
-        held = {place: each.spent for place, each in self.balances.items() if place.analyst == analyst}
+        most = own.analyst_loss
+        held = {place: balance.spent for place, balance in self.balances.items() if place.analyst == analyst}
         if own.windows is not None:  # what is spent in all time has no limit of one analyst's
             held = {place: spent for place, spent in held.items() if place.window is not None}
         worst = max(held.values(), key=lambda spent: spent.loss, default=Spent())
@@ -102,41 +102,41 @@ class Book:
         self.allowances[analyst] = own.per_analyst
         return own.per_analyst
 
-    def check(self, asked: Asked) -> None:
+    def check(self, request: BookRequest) -> None:
         """Refuse what does not fit into what is left: in any window that it touches, and in all."""
-        for limit, window, name in self._limits(asked.analyst, asked.span):
-            whole, own = self._spent("", window), self._spent(asked.analyst, window)
-            limit.check(whole, own, asked.charge, dataset=name, analyst=asked.analyst)
+        for limit, window, name in self._limits(request.analyst, request.span):
+            whole, own = self._spent("", window), self._spent(request.analyst, window)
+            limit.check(whole, own, request.charge, dataset=name, analyst=request.analyst)
 
     def left(self, analyst: str, span: Span | None = None) -> Decimal:
         """Return the ε that an analyst may still spend: on the fullest window of a span, if there are some."""
         left = []
         for limit, window, _ in self._limits(analyst, span):
-            left.append(less(limit.epsilon, limit.epsilon_of(self._spent("", window))))
+            left.append(subtract(limit.epsilon, limit.epsilon_of(self._spent("", window))))
             if limit.per_analyst is not None:
-                left.append(less(limit.per_analyst, limit.epsilon_of(self._spent(analyst, window))))
+                left.append(subtract(limit.per_analyst, limit.epsilon_of(self._spent(analyst, window))))
         return min(left)
 
-    def take(self, asked: Asked) -> None:
+    def take(self, request: BookRequest) -> None:
         """Charge a request."""
-        price = self.budget.price(asked.charge)
-        for balance in self._touched(asked):
-            balance.spent += price
+        cost = self.budget.cost_of(request.charge)
+        for balance in self._touched(request):
+            balance.spent += cost
             balance.open += 1
 
-    def publish(self, asked: Asked, spent: Charge | None) -> None:
+    def publish(self, request: BookRequest, spent: Charge | None) -> None:
         """Note that a charged request was published, and give back what it did not cost."""
-        left = self.budget.left_of(asked.charge, spent)
-        for balance in self._touched(asked):
+        left = self.budget.left_of(request.charge, spent)
+        for balance in self._touched(request):
             balance.spent -= left
             balance.open -= 1
             balance.issued += 1
 
-    def refund(self, asked: Asked) -> None:
+    def refund(self, request: BookRequest) -> None:
         """Give back the whole price of a charged request."""
-        price = self.budget.price(asked.charge)
-        for balance in self._touched(asked):
-            balance.spent -= price
+        cost = self.budget.cost_of(request.charge)
+        for balance in self._touched(request):
+            balance.spent -= cost
             balance.open -= 1
             balance.refunded += 1
 
@@ -153,11 +153,11 @@ class Book:
             yield lifetime, None, f"{self.dataset} over all windows"
 
     def _spent(self, analyst: str, window: int | None) -> Spent:
-        found = self.balances.get(Place(analyst, window))
-        return Spent() if found is None else found.spent
+        balance = self.balances.get(Place(analyst, window))
+        return Spent() if balance is None else balance.spent
 
-    def _touched(self, asked: Asked) -> Iterator[Balance]:
-        windows: Iterable[int] = self.budget.touched(asked.span)
+    def _touched(self, request: BookRequest) -> Iterator[Balance]:
+        windows: Iterable[int] = self.budget.touched(request.span)
         for window in (None, *windows):
-            for analyst in ("", asked.analyst):
+            for analyst in ("", request.analyst):
                 yield self.balances.setdefault(Place(analyst, window), Balance())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 
-from headcount.accounting.guarantee import GROUP_UNIT, UNIT, Guarantee, Standing, in_short
+from headcount.accounting.guarantee import GROUP_UNIT, UNIT, Guarantee, Standing, format_delta
 from headcount.accounting.zcdp import epsilon_for, pure_rho
 from headcount.errors import HeadcountError, RefusedError, UsageError
 
@@ -100,19 +100,19 @@ slack=Decimal('0'))
         """
         pures, gaussians, thresholds = list(pure), list(gaussian), list(threshold)
         by_epsilon = pures + [epsilon for epsilon, _ in thresholds]
-        by_rho = total(rho for _, _, rho in gaussians)
-        rho = total([*map(pure_rho, by_epsilon), by_rho])
-        delta = total(delta for _, delta, _ in gaussians)
-        ways = [total([*by_epsilon, *(epsilon for epsilon, _, _ in gaussians)])]
+        by_rho = exact_sum(rho for _, _, rho in gaussians)
+        rho = exact_sum([*map(pure_rho, by_epsilon), by_rho])
+        delta = exact_sum(delta for _, delta, _ in gaussians)
+        ways = [exact_sum([*by_epsilon, *(epsilon for epsilon, _, _ in gaussians)])]
         if gaussians:
-            ways += [total([*by_epsilon, epsilon_for(by_rho, delta)]), epsilon_for(rho, delta)]
-        slack = total(each for _, each in thresholds)
-        return cls(min(ways), total([delta, slack]), rho, slack)
+            ways += [exact_sum([*by_epsilon, epsilon_for(by_rho, delta)]), epsilon_for(rho, delta)]
+        slack = exact_sum(stage_slack for _, stage_slack in thresholds)
+        return cls(min(ways), exact_sum([delta, slack]), rho, slack)
 
     @property
     def amounts(self) -> str:
         """What it costs, in a few words."""
-        return in_words(self.epsilon, self.delta)
+        return format_amounts(self.epsilon, self.delta)
 
     def to_json(self) -> dict[str, str | None]:
         """Return the charge as plain data, exactly."""
@@ -139,29 +139,29 @@ class Spent:
     delta: Decimal = ZERO
 
     def __add__(self, other: Spent) -> Spent:
-        return Spent(total([self.loss, other.loss]), total([self.delta, other.delta]))
+        return Spent(exact_sum([self.loss, other.loss]), exact_sum([self.delta, other.delta]))
 
     def __sub__(self, other: Spent) -> Spent:
-        rest = Spent(less(self.loss, other.loss), less(self.delta, other.delta))
+        rest = Spent(subtract(self.loss, other.loss), subtract(self.delta, other.delta))
         if rest.loss < 0 or rest.delta < 0:
             raise HeadcountError("more would be refunded than was ever spent; run `headcount ledger verify`")
         return rest
 
 
-def in_words(epsilon: Decimal, delta: Decimal) -> str:
+def format_amounts(epsilon: Decimal, delta: Decimal) -> str:
     """Say an amount of ε and δ in a few words."""
-    return f"ε = {plain(epsilon)}" + (f", δ = {in_short(delta)}" if delta else "")
+    return f"ε = {plain(epsilon)}" + (f", δ = {format_delta(delta)}" if delta else "")
 
 
-def total(amounts: Iterable[Decimal]) -> Decimal:
+def exact_sum(amounts: Iterable[Decimal]) -> Decimal:
     """Add up exactly."""
     result = ZERO
-    for each in amounts:
-        result = EXACT.add(result, each)
+    for number in amounts:
+        result = EXACT.add(result, number)
     return result
 
 
-def less(whole: Decimal, taken: Decimal) -> Decimal:
+def subtract(whole: Decimal, taken: Decimal) -> Decimal:
     """Subtract exactly."""
     return EXACT.subtract(whole, taken)
 

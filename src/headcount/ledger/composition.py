@@ -53,10 +53,10 @@ from functools import cached_property
 from typing import Any, Literal, cast, get_args
 
 from headcount.accounting.budget import Amount, amount, probability
-from headcount.accounting.guarantee import in_short
+from headcount.accounting.guarantee import format_delta
 from headcount.accounting.zcdp import epsilon_for, pure_rho, rho_for
 from headcount.errors import RefusedError, UsageError
-from headcount.ledger.charges import EXACT, ZERO, Charge, Spent, check_amount, in_words, plain
+from headcount.ledger.charges import EXACT, ZERO, Charge, Spent, check_amount, format_amounts, plain
 from headcount.ledger.windows import Span, Windows
 
 Filter = Literal["sum", "zcdp"]
@@ -70,7 +70,7 @@ class Budget:
     has a limit.
 
     >>> budget = Budget.of("3", delta="1e-6", filter="zcdp")
-    >>> spent = budget.price(Charge(Decimal("0.1")))
+    >>> spent = budget.cost_of(Charge(Decimal("0.1")))
     >>> spent, budget.epsilon_of(spent)
     (Spent(loss=Decimal('0.005'), delta=Decimal('0')), Decimal('0.445197520966'))
     >>> print(budget.slack, f"{budget.most_rho:.4f}")
@@ -102,17 +102,23 @@ class Budget:
             raise UsageError(
                 "the filter zcdp needs a δ, at which what was spent is converted to ε", remedy="try --delta 1e-6"
             )
-        whole, each = amount(epsilon), None if per_analyst is None else amount(per_analyst)
-        if each is not None and each > whole:
-            raise UsageError(f"an analyst cannot spend more than the whole ε = {plain(whole)}", given=plain(each))
+        whole, analyst_cap = amount(epsilon), None if per_analyst is None else amount(per_analyst)
+        if analyst_cap is not None and analyst_cap > whole:
+            raise UsageError(
+                f"an analyst cannot spend more than the whole ε = {plain(whole)}", given=plain(analyst_cap)
+            )
         small = ZERO if delta is None else probability(delta)
-        for name, value in (("epsilon", whole), ("delta", small), ("per_analyst", each or ZERO)):
+        for name, value in (("epsilon", whole), ("delta", small), ("per_analyst", analyst_cap or ZERO)):
             check_amount(name, value)
         kind = cast("Filter", filter)
-        budget = cls(epsilon=whole, delta=small, per_analyst=each, filter=kind, windows=windows, lifetime=lifetime)
+        budget = cls(
+            epsilon=whole, delta=small, per_analyst=analyst_cap, filter=kind, windows=windows, lifetime=lifetime
+        )
         budget._check_lifetime()
-        if filter == "zcdp" and min(budget.most_rho, budget.most_rho_each) <= 0:
-            raise UsageError(f"with δ = {in_short(small)} so small an ε takes no request", remedy="use filter sum")
+        if filter == "zcdp" and min(budget.most_rho, budget.analyst_rho) <= 0:
+            raise UsageError(
+                f"with δ = {format_delta(small)} so small an ε takes no request", remedy="use filter sum"
+            )
         return budget
 
     def allowing(self, epsilon: Amount) -> Budget:
@@ -124,13 +130,13 @@ class Budget:
         Traceback (most recent call last):
         headcount.errors.UsageError: an analyst cannot spend more than the whole ε = 3, not '4'
         """
-        each = ZERO if str(epsilon).strip() == "0" else amount(epsilon)
-        if each > self.epsilon:
+        analyst_cap = ZERO if str(epsilon).strip() == "0" else amount(epsilon)
+        if analyst_cap > self.epsilon:
             raise UsageError(
-                f"an analyst cannot spend more than the whole ε = {plain(self.epsilon)}", given=plain(each)
+                f"an analyst cannot spend more than the whole ε = {plain(self.epsilon)}", given=plain(analyst_cap)
             )
-        check_amount("epsilon", each)
-        return replace(self, per_analyst=each)
+        check_amount("epsilon", analyst_cap)
+        return replace(self, per_analyst=analyst_cap)
 
     def _check_lifetime(self) -> None:
         """Refuse a lifetime that one window could not be spent in, or that has no δ for the windows'."""
@@ -154,18 +160,18 @@ class Budget:
     @property
     def amounts(self) -> str:
         """How much it is, in a few words."""
-        return in_words(self.epsilon, self.delta)
+        return format_amounts(self.epsilon, self.delta)
 
     def touched(self, span: Span | None) -> range:
         """Return the windows that a request is charged to: none if the budget is one for all time."""
         return range(0) if self.windows is None else self.windows.touched(span)
 
-    def price(self, charge: Charge) -> Spent:
+    def cost_of(self, charge: Charge) -> Spent:
         """Return what a charge adds to what was spent; refuse one that the filter cannot judge."""
         if self.filter == "sum":
             if charge.delta and not self.delta:
                 raise RefusedError(
-                    f"this budget is one of pure ε, and the request needs δ = {in_short(charge.delta)}",
+                    f"this budget is one of pure ε, and the request needs δ = {format_delta(charge.delta)}",
                     remedy="ask for Laplace noise and a public catalogue",
                 )
             return Spent(charge.epsilon, charge.delta)
@@ -179,7 +185,7 @@ class Budget:
         >>> Budget.of("3").left_of(Charge(Decimal("1")), Charge(Decimal("0.2")))
         Spent(loss=Decimal('0.8'), delta=Decimal('0'))
         """
-        return Spent() if spent is None else self.price(reserved) - self.price(spent)
+        return Spent() if spent is None else self.cost_of(reserved) - self.cost_of(spent)
 
     @cached_property
     def slack(self) -> Decimal:
@@ -192,16 +198,16 @@ class Budget:
         return rho_for(self.epsilon, self.slack)
 
     @cached_property
-    def most_rho_each(self) -> Decimal:
+    def analyst_rho(self) -> Decimal:
         """The ρ that implies the ε of one analyst."""
-        each = self.epsilon if self.per_analyst is None else self.per_analyst
-        return rho_for(each, self.slack) if each else ZERO
+        analyst_cap = self.epsilon if self.per_analyst is None else self.per_analyst
+        return rho_for(analyst_cap, self.slack) if analyst_cap else ZERO
 
     @property
-    def most_loss_each(self) -> Decimal:
+    def analyst_loss(self) -> Decimal:
         """What one analyst may spend, in the unit of the filter."""
         if self.filter == "zcdp":
-            return self.most_rho_each
+            return self.analyst_rho
         return self.epsilon if self.per_analyst is None else self.per_analyst
 
     def epsilon_of(self, spent: Spent) -> Decimal:
@@ -212,27 +218,28 @@ class Budget:
 
     def check(self, spent: Spent, by_analyst: Spent, charge: Charge, *, dataset: str, analyst: str) -> None:
         """Refuse a charge that does not fit into what is left, for the dataset or for the analyst."""
-        price = self.price(charge)
+        cost = self.cost_of(charge)
         most, what = (self.delta, "δ") if self.filter == "sum" else (self.slack, "slack δ")
-        if (spent + price).delta > most:
+        if (spent + cost).delta > most:
             raise RefusedError(
-                f"{dataset} has spent {what} = {in_short(spent.delta)} of {in_short(most)}, and this request "
-                f"adds {in_short(price.delta)}",
+                f"{dataset} has spent {what} = {format_delta(spent.delta)} of {format_delta(most)}, and this "
+                f"request "
+                f"adds {format_delta(cost.delta)}",
                 remedy="ask for a smaller delta",
             )
         by_sum = self.filter == "sum"
-        self._check_loss(spent, price, self.epsilon if by_sum else self.most_rho, self.epsilon, dataset, charge)
+        self._check_loss(spent, cost, self.epsilon if by_sum else self.most_rho, self.epsilon, dataset, charge)
         if self.per_analyst is not None:
             self._check_loss(
-                by_analyst, price, self.most_loss_each, self.per_analyst, f"{analyst} on {dataset}", charge
+                by_analyst, cost, self.analyst_loss, self.per_analyst, f"{analyst} on {dataset}", charge
             )
 
     def _check_loss(
-        self, spent: Spent, price: Spent, loss: Decimal, most: Decimal, who: str, charge: Charge
+        self, spent: Spent, cost: Spent, loss: Decimal, most: Decimal, who: str, charge: Charge
     ) -> None:
-        if (spent + price).loss <= loss:
+        if (spent + cost).loss <= loss:
             return
-        after = plain(self.epsilon_of(spent + price))
+        after = plain(self.epsilon_of(spent + cost))
         as_spent = "" if self.filter == "sum" else f", which would make it {after}"
         raise RefusedError(
             f"{who} has spent ε = {plain(self.epsilon_of(spent))} of {plain(most)}, and this request costs "
@@ -243,9 +250,9 @@ class Budget:
 
     def to_json(self) -> dict[str, Any]:
         """Return the budget as plain data, exactly; one without windows says nothing of them, as it ever did."""
-        each = None if self.per_analyst is None else plain(self.per_analyst)
+        analyst_cap = None if self.per_analyst is None else plain(self.per_analyst)
         numbers = {"epsilon": plain(self.epsilon), "delta": plain(self.delta)}
-        written = {**numbers, "per_analyst": each, "filter": self.filter}
+        written = {**numbers, "per_analyst": analyst_cap, "filter": self.filter}
         if self.windows is None:
             return written
         most = None if self.lifetime is None else self.lifetime.to_json()

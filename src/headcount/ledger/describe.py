@@ -6,14 +6,14 @@ from headcount.ledger.charges import Charge
 from headcount.ledger.journal.entries import Entry
 
 
-def about(entry: Entry, *, folders: bool = True) -> str:
+def describe_entry(entry: Entry, *, folders: bool = True) -> str:
     """Say what an entry is about: amounts, or which reservation; where releases lie, unless that is left out."""
     budget = entry.budget or {}
     if entry.kind == "create":
-        each, window, most = (budget.get(name) for name in ("per_analyst", "window", "lifetime"))
-        told = f"budget ε = {budget['epsilon']}" + ("" if each is None else f", {each} per analyst")
-        told += "" if window is None else f", in each window of {window['length']}"
-        return told + ("" if most is None else f", {most['epsilon']} in all")
+        per_analyst, window, lifetime = (budget.get(name) for name in ("per_analyst", "window", "lifetime"))
+        text = f"budget ε = {budget['epsilon']}" + ("" if per_analyst is None else f", {per_analyst} per analyst")
+        text += "" if window is None else f", in each window of {window['length']}"
+        return text + ("" if lifetime is None else f", {lifetime['epsilon']} in all")
     if entry.kind == "allow":
         return f"may spend ε = {budget['epsilon']}"
     if entry.kind == "reserve":

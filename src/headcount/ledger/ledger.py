@@ -18,11 +18,11 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from headcount._internal.spelling import speaks_python
+from headcount._internal.spelling import translate_class_errors
 from headcount.accounting.budget import Amount
 from headcount.errors import RefusedError, UnknownNameError, UsageError
 from headcount.ledger.accounts import Account, Issued, account_of
-from headcount.ledger.balances import Asked, Book
+from headcount.ledger.balances import Book, BookRequest
 from headcount.ledger.charges import Charge, plain
 from headcount.ledger.composition import Budget
 from headcount.ledger.journal.anchor import Anchor, Mark
@@ -33,19 +33,19 @@ from headcount.ledger.journal.entries import (
     identity_of,
 )
 from headcount.ledger.journal.export import read_lines, write_lines
-from headcount.ledger.journal.journal_store import KeptJournal
+from headcount.ledger.journal.journal_store import JournalStore
 from headcount.ledger.journal.verify import Replay, Verification, verify
-from headcount.ledger.names import check_asked, check_name, user_name
+from headcount.ledger.names import canonical_request_of, check_name, user_name
 from headcount.ledger.reservations import Reservation
 from headcount.ledger.stores import queries
 from headcount.ledger.stores.transactions import Transaction
 from headcount.ledger.windows import Span, Windows
 
-Told = TypeVar("Told")
+Answer = TypeVar("Answer")
 
 
-@speaks_python
-class Ledger(KeptJournal):
+@translate_class_errors
+class Ledger(JournalStore):
     """The account of what was spent on each dataset, in a SQLite file or a PostgreSQL database.
 
     The key that signs the journal is made with it, at ``key``, ``HEADCOUNT_LEDGER_KEY`` or beside the user's
@@ -163,16 +163,16 @@ less, or use what is published already
         that it touches is charged, or none is. When this returns a reservation, it is durable.
         """
         analyst = user_name() if analyst is None else analyst
-        request = check_asked(dataset, version, analyst, request, catalogue)
+        request = canonical_request_of(dataset, version, analyst, request, catalogue)
         with self._writing() as (run, head):
             budget = self._budget(run, dataset)
             if not again:
-                found = queries.issued(run, identity_of(dataset, version, request, catalogue))
-                if found is not None:
-                    return Issued(*found)
-            asked = Asked(analyst, charge, None if budget.windows is None else span)
-            book = _book(run, dataset, budget, analyst, asked.span)
-            book.check(asked)
+                issued = queries.issued(run, identity_of(dataset, version, request, catalogue))
+                if issued is not None:
+                    return Issued(*issued)
+            book_request = BookRequest(analyst, charge, None if budget.windows is None else span)
+            book = _book(run, dataset, budget, analyst, book_request.span)
+            book.check(book_request)
             mark = self._append(
                 run,
                 head,
@@ -184,24 +184,24 @@ less, or use what is published already
                 request_digest=digest_of(request),
                 catalogue=catalogue,
                 charge=charge.to_json(),
-                span=None if asked.span is None else asked.span.to_json(),
+                span=None if book_request.span is None else book_request.span.to_json(),
             )
-            book.take(asked)
+            book.take(book_request)
             queries.save_balances(run, dataset, book.balances)
         return Reservation(self, mark.count, mark.head, dataset, version, analyst, charge, windows=budget.windows)
 
     def issued(self, dataset: str, version: str | None, request: str, catalogue: str) -> Issued | None:
         """Return what was issued for this very request, if anything; charges nothing."""
-        request = check_asked(dataset, version, "-", request, catalogue)
+        request = canonical_request_of(dataset, version, "-", request, catalogue)
         self._open()
         with self.store.reading() as run:
-            found = queries.issued(run, identity_of(dataset, version, request, catalogue))
-        return None if found is None else Issued(*found)
+            row = queries.issued(run, identity_of(dataset, version, request, catalogue))
+        return None if row is None else Issued(*row)
 
     def check(self, dataset: str, analyst: str | None, charge: Charge, span: Span | None = None) -> Account:
         """Refuse a charge as :meth:`reserve` would, or return the account as it is; charges nothing."""
         analyst = user_name() if analyst is None else analyst
-        self._look(dataset, analyst, span, lambda book: book.check(Asked(analyst, charge, span)))
+        self._look(dataset, analyst, span, lambda book: book.check(BookRequest(analyst, charge, span)))
         return self.show(dataset)
 
     def left(self, dataset: str, analyst: str | None, span: Span | None = None) -> Decimal:
@@ -209,7 +209,7 @@ less, or use what is published already
         analyst = user_name() if analyst is None else analyst
         return self._look(dataset, analyst, span, lambda book: book.left(analyst, span))
 
-    def _look(self, dataset: str, analyst: str, span: Span | None, ask: Callable[[Book], Told]) -> Told:
+    def _look(self, dataset: str, analyst: str, span: Span | None, ask: Callable[[Book], Answer]) -> Answer:
         self._open()
         with self.store.reading() as run:
             return ask(_book(run, dataset, self._budget(run, dataset), analyst, span))
@@ -238,7 +238,7 @@ less, or use what is published already
             # the time of the request: that of the release would tell how long the data took
             mark = self._append(run, head, kind="publish", time=reserved.time, **_whose(reserved), **about)
             queries.add_outcome(run, reserved.number, (mark.count, reserved.identity, folder, digest))
-            self._settle(run, reserved, lambda book, asked: book.publish(asked, spent))
+            self._settle(run, reserved, lambda book, request: book.publish(request, spent))
         self._anchor(mark)
         return Issued(mark.count, folder, digest)
 
@@ -254,11 +254,11 @@ less, or use what is published already
             self._settle(run, reserved, Book.refund)
         self._anchor(mark)
 
-    def _settle(self, run: Transaction, reserved: Entry, how: Callable[[Book, Asked], None]) -> None:
-        asked = Asked.of(reserved)
+    def _settle(self, run: Transaction, reserved: Entry, how: Callable[[Book, BookRequest], None]) -> None:
+        book_request = BookRequest.of(reserved)
         budget = self._budget(run, reserved.dataset)
-        book = _book(run, reserved.dataset, budget, asked.analyst, asked.span)
-        how(book, asked)
+        book = _book(run, reserved.dataset, budget, book_request.analyst, book_request.span)
+        how(book, book_request)
         queries.save_balances(run, reserved.dataset, book.balances)
 
     # Looking
@@ -334,8 +334,8 @@ less, or use what is published already
             unseen.append("entries cut off at the end: the anchor tells nothing")
         with self.store.reading() as run:  # after the anchor: the journal can only have grown
             chain = Chain(opened.chain, opened.key if opened.key_fits else None)
-            found = verify(chain, queries.journal(run), queries.stored(run), marks, unseen)
-        return Verification(found.entries, (*problems, *found.problems), found.unseen)
+            verification = verify(chain, queries.journal(run), queries.stored(run), marks, unseen)
+        return Verification(verification.entries, (*problems, *verification.problems), verification.unseen)
 
     # Moving
 
@@ -362,7 +362,7 @@ less, or use what is published already
                 raise UsageError(
                     f"there is a ledger at {self.store.shown} already", remedy="import into a new one"
                 )
-            queries.add_entries(run, [(each.entry, each) for each in signed])
+            queries.add_entries(run, [(signed_entry.entry, signed_entry) for signed_entry in signed])
             queries.restore(run, replay)
         self._anchor(Mark(len(signed), signed[-1].mac))
         return len(signed)

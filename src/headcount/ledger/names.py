@@ -18,7 +18,7 @@ def user_name() -> str:
         raise UsageError("this user has no name", remedy="give one with --analyst") from error
 
 
-def check_asked(dataset: str, version: str | None, analyst: str, request: str, catalogue: str) -> str:
+def canonical_request_of(dataset: str, version: str | None, analyst: str, request: str, catalogue: str) -> str:
     """Refuse what cannot be written down, and return the request in its canonical form."""
     check_name("dataset", dataset)
     check_name("analyst", analyst)

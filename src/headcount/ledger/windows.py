@@ -64,7 +64,7 @@ class Clock:
 
     def __str__(self) -> str:
         named = {"--time": self.time, "--time-format": self.time_format, "--timezone": self.timezone}
-        return " ".join(f"{flag} {said}" for flag, said in named.items() if said is not None)
+        return " ".join(f"{flag} {value}" for flag, value in named.items() if value is not None)
 
     def to_json(self) -> dict[str, str | None]:
         """Return it as plain data."""
@@ -129,8 +129,8 @@ not say from when until when it reads; add --since and --until (with --time when
         if length is None:
             _refuse_without(time=time, time_format=time_format, timezone=timezone, origin=origin)
             return None
-        found = _LENGTH.fullmatch(length)
-        if found is None or int(found[1]) > _LONGEST[found[2]]:
+        match = _LENGTH.fullmatch(length)
+        if match is None or int(match[1]) > _LONGEST[match[2]]:
             raise UsageError(
                 "--window must be a number of days, weeks or months, of ten years at most",
                 given=length,
@@ -139,45 +139,45 @@ not say from when until when it reads; add --since and --until (with --time when
         if time is None:
             raise UsageError("--window needs to know which column says when", remedy="name it with --time COL")
         begin = ORIGIN if origin is None else _date(origin)
-        if found[2] == "mo" and begin.day > 28:
+        if match[2] == "mo" and begin.day > 28:
             raise UsageError(
                 "--origin must be one of the first 28 days if windows are months",
                 given=origin,
                 remedy="try the first",
             )
-        return cls(Clock(time, time_format, timezone), int(found[1]), found[2], begin)
+        return cls(Clock(time, time_format, timezone), int(match[1]), match[2], begin)
 
     def __str__(self) -> str:
         return f"{self.count} {_UNITS[self.unit]}{'' if self.count == 1 else 's'}"
 
     def touched(self, span: Span | None) -> range:
         """Return the windows that a span touches; refuse one that is open, or whose times are read otherwise."""
-        each = f"the budget is one for each window of {self} of events"
+        reason = f"the budget is one for each window of {self} of events"
         if span is None or span.since is None or span.until is None:
             open_end = (
                 "from when until when" if span is None else "from when" if span.since is None else "until when"
             )
             raise UsageError(
-                f"{each}, and this request does not say {open_end} it reads",
+                f"{reason}, and this request does not say {open_end} it reads",
                 remedy=f"add --since and --until (with {self.clock})",
             )
         if span.clock != self.clock:
             raise UsageError(
-                f"{each}, by the time that {self.clock} says, and this request has {span.clock}",
+                f"{reason}, by the time that {self.clock} says, and this request has {span.clock}",
                 remedy=f"use {self.clock}",
             )
         if span.since >= span.until:
             raise UsageError("--since is not before --until", remedy="swap or correct them")
         if span.since < _micros(_FIRST) or span.until > _micros(_LAST):
             raise UsageError(
-                f"{each}, from the year {_FIRST.year} to {_LAST.year}", remedy="correct --since or --until"
+                f"{reason}, from the year {_FIRST.year} to {_LAST.year}", remedy="correct --since or --until"
             )
-        found = range(self.number(span.since), self.number(span.until - 1) + 1)
-        if len(found) > _MOST:
+        numbers = range(self.number(span.since), self.number(span.until - 1) + 1)
+        if len(numbers) > _MOST:
             raise UsageError(
-                f"this request touches {len(found):,} windows, more than {_MOST:,}", remedy="read a shorter span"
+                f"this request touches {len(numbers):,} windows, more than {_MOST:,}", remedy="read a shorter span"
             )
-        return found
+        return numbers
 
     def number(self, moment: int) -> int:
         """Return the window that a moment lies in."""
@@ -229,12 +229,12 @@ def _refuse_without(**given: str | None) -> None:
 
 def _date(text: str) -> date:
     try:
-        found = date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError as error:
         raise UsageError("--origin must be a date", given=text, remedy="such as 2026-01-01") from error
-    if not _FIRST.date() <= found <= _LAST.date():
+    if not _FIRST.date() <= day <= _LAST.date():
         raise UsageError(f"--origin must be from the year {_FIRST.year} to {_LAST.year}", given=text)
-    return found
+    return day
 
 
 def _micros(moment: datetime) -> int:

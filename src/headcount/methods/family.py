@@ -140,14 +140,14 @@ def fields_of(kind: type[Method]) -> dict[str, Field[Any]]:
     """Return the parameters of a method."""
     import dataclasses  # when it is needed: `headcount --help` goes without
 
-    return {each.name: each for each in dataclasses.fields(cast("Any", kind))}
+    return {parameter.name: parameter for parameter in dataclasses.fields(cast("Any", kind))}
 
 
 def needed_by(kind: type[Method]) -> list[str]:
     """Return the parameters that a method cannot do without."""
     from dataclasses import MISSING
 
-    return [name for name, each in fields_of(kind).items() if each.default is MISSING]
+    return [name for name, parameter in fields_of(kind).items() if parameter.default is MISSING]
 
 
 def example_of(kind: type[Method]) -> dict[str, Any]:

@@ -11,15 +11,15 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Protocol
 
-from headcount.accounting.budget import Grant, Price, Priced, price_of
-from headcount.accounting.guarantee import Guarantee, Standing, in_short
-from headcount.accounting.noise_distributions import Law
+from headcount.accounting.budget import Cost, CostOrGrant, Grant, cost_of
+from headcount.accounting.guarantee import Guarantee, Standing, format_delta
+from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Bound, CountTable
-from headcount.engines.engine import Engine, Particular
+from headcount.engines.engine import Engine, SelectiveEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource
-from headcount.noise.stages import Stage, Stages, laws_of
+from headcount.noise.stages import Stage, Stages, noise_distributions_of
 from headcount.releases.formatting import per_cent
 from headcount.releases.release import Release
 
@@ -45,16 +45,16 @@ class Method(Protocol):
     bounds: ClassVar[Bounds]
     """What kinds of bounds it asks an engine to measure; methods that read raw records name none."""
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Say what is promised, without looking at data."""
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Spend the grant on a release of the log."""
 
-    def stages(self, log: EventLog, price: Price) -> Stages:
+    def stages(self, log: EventLog, price: Cost) -> Stages:
         """Say what will be done one after the other at a price, as far as it is known without data."""
 
-    def laws(self, log: EventLog, priced: Priced) -> Mapping[str, Law]:
+    def noise_distributions(self, log: EventLog, priced: CostOrGrant) -> Mapping[str, NoiseDistribution]:
         """Say which noise each table will get, as far as it is known without data; refuse what cannot be done."""
 
 
@@ -64,17 +64,17 @@ class Staged:
     def check(self, log: EventLog) -> None:
         """Refuse a log that the method cannot use."""
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """Return one stage, of which nothing is known without data."""
         return (Stage("release"),)
 
-    def laws(self, log: EventLog, priced: Priced) -> Mapping[str, Law]:
+    def noise_distributions(self, log: EventLog, priced: CostOrGrant) -> Mapping[str, NoiseDistribution]:
         """Return the noise that the stages announce; refuse what cannot be done."""
         self.check(log)
-        price = price_of(priced)
-        return laws_of(self.stages(log, price), price)
+        price = cost_of(priced)
+        return noise_distributions_of(self.stages(log, price), price)
 
-    def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:  # noqa: ARG002
+    def notes(self, log: EventLog, priced: CostOrGrant) -> tuple[str, ...]:  # noqa: ARG002
         """Say in sentences what else is known without data."""
         return ()
 
@@ -87,7 +87,7 @@ def check_engine(name: str, bounds: Bounds, engine: Engine, log: EventLog) -> No
                 f"{type(engine).__name__} cannot measure {kind.__name__}, which {name} needs",
                 remedy="use --engine local",
             )
-    if isinstance(engine, Particular):
+    if isinstance(engine, SelectiveEngine):
         engine.check(log)
 
 
@@ -100,38 +100,39 @@ def tables_of(what: What | None, log: EventLog) -> tuple[CountTable, ...]:
     return ("items", "edges") if what == "both" else (what,)
 
 
-def paid(priced: Priced) -> str:
+def describe_cost(priced: CostOrGrant) -> str:
     """Say what a price amounts to.
 
     >>> from decimal import Decimal
-    >>> paid(Price.of("0.50")), paid(Grant("1", "1e-6"))
+    >>> describe_cost(Cost.of("0.50")), describe_cost(Grant("1", "1e-6"))
     ('ε = 0.5', 'ε = 1 and δ = 1e-6')
-    >>> paid(Price.of("1", "1e-6").split_rho({"items": Decimal("0.25"), "pairs": Decimal("0.75")})["pairs"])
+    >>> split = {"items": Decimal("0.25"), "pairs": Decimal("0.75")}
+    >>> describe_cost(Cost.of("1", "1e-6").split_rho(split)["pairs"])
     '75 % of the ρ that ε = 1 and δ = 1e-6 allow for'
     """
-    price = price_of(priced)
-    whole = f"ε = {price.epsilon.normalize():f}" + (f" and δ = {in_short(price.delta)}" if price.delta else "")
+    price = cost_of(priced)
+    whole = f"ε = {price.epsilon.normalize():f}" + (f" and δ = {format_delta(price.delta)}" if price.delta else "")
     share = price.share_of_rho
     return whole if share is None else f"{per_cent(share)} of the ρ that {whole} allow for"
 
 
-def what_counted(log: EventLog) -> list[str]:
+def describe_filters(log: EventLog) -> list[str]:
     """Say which records counted at all, as far as the caller narrowed them down."""
-    said = [f"Only records with {condition} were counted." for condition in log.conditions]
+    sentences = [f"Only records with {condition} were counted." for condition in log.conditions]
     if log.roles.times is not None:
-        said.append(f"Each row stood for as many records as its column {log.roles.times!r} says.")
+        sentences.append(f"Each row stood for as many records as its column {log.roles.times!r} says.")
     if log.context_of == "user" and log.context is not None:
-        said.append(
+        sentences.append(
             f"Each person counted only in the {log.context.name} they have most often; their other records were "
             "left out."
         )
-    return said
+    return sentences
 
 
 EVERYTHING = "everything each person did"
 
 
-def extent(log: EventLog) -> str:
+def describe_extent(log: EventLog) -> str:
     """Say how much of each person counted: all, but where they are in one context alone."""
     if log.context_of == "user" and log.context is not None:
         return f"what each person did in the {log.context.name} they have most often"
@@ -142,5 +143,5 @@ def section(method: type[Method], title: str) -> str:
     """Return a section of the docstring of the file a method lives in, as one paragraph."""
     module = inspect.getmodule(method)
     text = inspect.cleandoc((module.__doc__ if module else None) or "")
-    found = re.search(rf"^{re.escape(title)}\n((?:    .*\n?|\n)+)", text, re.MULTILINE)
-    return " ".join(found[1].split()) if found else ""
+    match = re.search(rf"^{re.escape(title)}\n((?:    .*\n?|\n)+)", text, re.MULTILINE)
+    return " ".join(match[1].split()) if match else ""

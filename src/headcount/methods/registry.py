@@ -42,10 +42,12 @@ def family_of(name: str) -> Family:
     'queries'
     """
     proven = (family for family in FAMILIES.values() if name in family.methods)
-    found = next(proven, None) or next((each for each in FAMILIES.values() if name in each.kinds()), None)
-    if found is None:
+    owner = next(proven, None) or next(
+        (candidate for candidate in FAMILIES.values() if name in candidate.kinds()), None
+    )
+    if owner is None:
         raise UnknownNameError.among("method", name, method_names())
-    return found
+    return owner
 
 
 def family_releasing(tables: Mapping[str, object]) -> Family | None:
@@ -58,7 +60,7 @@ def family_releasing(tables: Mapping[str, object]) -> Family | None:
         (
             family
             for family in FAMILIES.values()
-            if any(each.name in tables for each in family.tables if not each.beside)
+            if any(family_table.name in tables for family_table in family.tables if not family_table.beside)
         ),
         None,
     )
@@ -66,7 +68,7 @@ def family_releasing(tables: Mapping[str, object]) -> Family | None:
 
 def table(name: str) -> Table:
     """Return what is known of a table; what is not a table of its own is called by its name."""
-    named = (each for family in FAMILIES.values() for each in family.tables if each.name == name)
+    named = (entry for family in FAMILIES.values() for entry in family.tables if entry.name == name)
     return next(named, Table(name, name))
 
 

@@ -28,9 +28,9 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from headcount._internal.parameters import Flag, method_options, pairs, whole_number, whole_text
+from headcount._internal.parameters import Flag, method_options, read_pairs, read_whole_number, whole_number
 from headcount.accounting.budget import Grant, amount, probability
-from headcount.accounting.guarantee import Guarantee, Standing, in_short
+from headcount.accounting.guarantee import Guarantee, Standing, format_delta
 from headcount.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from headcount.methods.method import Method
     from headcount.methods.partition_selection.plan import Selections
 
-Request = TypeVar("Request", bound="Spending")
+Request = TypeVar("Request", bound="ChargedRequest")
 
-Delta = Annotated[Decimal, PlainSerializer(in_short, when_used="json")]
+Delta = Annotated[Decimal, PlainSerializer(format_delta, when_used="json")]
 DELTA = Flag("How likely the promise may fail, such as 1e-6: for --noise gaussian, and to select.", "D")
 OPTIONS = Flag(
     "An option of the method (repeatable).", "NAME=VALUE", flag="--option", many=True, read=method_options
@@ -73,10 +73,10 @@ MaybeWhole = Annotated[int | None, BeforeValidator(_whole)]
 
 def shares_flag(example: str) -> Flag:
     """Declare the shares of stages, with an example for the help."""
-    return Flag(f"How the stages share ε, such as {example}.", "STAGE=S,…", read=pairs)
+    return Flag(f"How the stages share ε, such as {example}.", "STAGE=S,…", read=read_pairs)
 
 
-class Spending(BaseModel, ABC):
+class ChargedRequest(BaseModel, ABC):
     """What every charged request has: an exact ε, a δ where one is used, and a method built from the rest.
 
     ``select_limit`` and shares such as ``selection`` say how items, contexts or tags without a public list are
@@ -160,8 +160,8 @@ class Spending(BaseModel, ABC):
 
     def selections(self, log: EventLog) -> Selections:
         """Say how that is selected of which a log has no public list; refuse what does not fit."""
-        from headcount.events.selection_targets import CONTEXTS, lacking
-        from headcount.methods.partition_selection.plan import Selection, divided_shares
+        from headcount.events.selection_targets import CONTEXTS, find_missing_lists
+        from headcount.methods.partition_selection.plan import Selection, divide_budget_split
 
         if log.roles.value is not None and not self.uses_value:
             raise UsageError("--value is of no use here", remedy="leave it out, or release --what totals")
@@ -170,7 +170,7 @@ class Spending(BaseModel, ABC):
                 "--value is given without --value-range, the public range it is cut to",
                 remedy="for example --value-range 1,5",
             )
-        kinds = lacking(log)
+        kinds = find_missing_lists(log)
         self.check_delta(selecting=bool(kinds))
         if CONTEXTS in kinds and log.context_of == "record" and not self.names_contexts(log):
             raise UsageError(
@@ -181,11 +181,11 @@ class Spending(BaseModel, ABC):
             raise UsageError(
                 "--select-limit is given, but nothing is selected", remedy="leave it out, or add --select-items"
             )
-        shares = divided_shares(self.shares, kinds)[0] if kinds else {}
+        budget_split = divide_budget_split(self.shares, kinds)[0] if kinds else {}
         halves = self.noise_kind == "gaussian"
         return tuple(
-            Selection(limit=self.select_limit, share=shares[each.stage], halves_delta=halves, of=each)
-            for each in kinds
+            Selection(limit=self.select_limit, share=budget_split[kind.stage], halves_delta=halves, of=kind)
+            for kind in kinds
         )
 
     def own_shares(self, *, selecting: bool) -> Mapping[str, Decimal] | None:
@@ -193,9 +193,11 @@ class Spending(BaseModel, ABC):
         if self.shares is None or not selecting:
             return self.shares
         from headcount.events.selection_targets import SELECTABLE
-        from headcount.methods.partition_selection.plan import divided_shares
+        from headcount.methods.partition_selection.plan import divide_budget_split
 
-        return divided_shares(self.shares, [each for each in SELECTABLE if each.stage in self.shares])[1]
+        return divide_budget_split(
+            self.shares, [selectable for selectable in SELECTABLE if selectable.stage in self.shares]
+        )[1]
 
     @cached_property
     def built(self) -> dict[bool, Method]:
@@ -229,7 +231,7 @@ class Spending(BaseModel, ABC):
         return self.build().guarantee(self.grant())
 
 
-class ChoosingRequest(Spending):
+class MethodRequest(ChargedRequest):
     """A request that names one of several methods, and options that are its own."""
 
     options: Annotated[Mapping[str, Any], OPTIONS] = Field(default_factory=dict)
@@ -283,25 +285,25 @@ def request_of(kind: type[Request], /, **fields: Any) -> Request:
         raise UsageError(f"{name}: {first['msg'].lower()}", given=first.get("input")) from error
 
 
-def flags_of(kind: type[Spending]) -> dict[str, Flag]:
+def flags_of(kind: type[ChargedRequest]) -> dict[str, Flag]:
     """Return the parameters of a request that its command offers, as their fields declare them.
 
-    >>> flags = flags_of(Spending)
+    >>> flags = flags_of(ChargedRequest)
     >>> list(flags), flags["epsilon"].needed
     (['epsilon', 'delta', 'select_limit'], True)
     """
     return {
-        name: _told(field, flag)
+        name: _complete_flag(field, flag)
         for name, field in kind.model_fields.items()
         for flag in field.metadata
         if isinstance(flag, Flag)
     }
 
 
-def _told(field: FieldInfo, flag: Flag) -> Flag:
+def _complete_flag(field: FieldInfo, flag: Flag) -> Flag:
     """Add what a field's type and default say by themselves."""
     kinds = (field.annotation, *get_args(field.annotation))
-    choices = next((get_args(each) for each in kinds if get_origin(each) is Literal), ())
+    choices = next((get_args(annotation) for annotation in kinds if get_origin(annotation) is Literal), ())
     given = isinstance(field.default, str | int) and field.annotation is not bool
     return replace(
         flag,
@@ -309,5 +311,5 @@ def _told(field: FieldInfo, flag: Flag) -> Flag:
         default=str(field.default) if given else None,
         switch=field.annotation is bool,
         needed=flag.needed or field.is_required(),
-        read=whole_text if int in kinds else flag.read,
+        read=read_whole_number if int in kinds else flag.read,
     )

@@ -1,45 +1,55 @@
 """The only place where protective noise is drawn."""
 
-from headcount.noise.laplace import can_draw, most_drawn, scale_for
-from headcount.noise.mechanisms import add, law_of, norm_of
-from headcount.noise.partition_selection.single_key import Chances, chances_for, choose_named, glance
-from headcount.noise.partition_selection.threshold import Threshold, select, threshold_for
-from headcount.noise.partition_selection.weighted_rounds import Rounds, Sifting, rounds_for
+from headcount.noise.laplace import can_draw, max_drawable_l1, scale_for
+from headcount.noise.mechanisms import add_noise, noise_distribution_for, noise_norm
+from headcount.noise.partition_selection.single_key import (
+    ReleaseProbabilities,
+    release_key_hints,
+    release_probabilities_for,
+    select_keys,
+)
+from headcount.noise.partition_selection.threshold import Threshold, select_by_threshold, threshold_for
+from headcount.noise.partition_selection.weighted_rounds import SelectionRounds, WeightedSelection, plan_rounds
 from headcount.noise.randomness import NoiseSource, OperatingSystemNoise, SeededNoise
-from headcount.noise.selection.exponential import choose
-from headcount.noise.selection.exponential_parallel import choose_together
-from headcount.noise.selection.exponential_zcdp import ONE_IN_SIX, SPREAD, scale_of_picks
-from headcount.noise.selection.sparse_vector import SparseLaws, SparseVector, sparse_laws, sparse_shares
-from headcount.noise.selection.top_k import peel
+from headcount.noise.selection.exponential import choose_candidate
+from headcount.noise.selection.exponential_parallel import choose_in_parallel
+from headcount.noise.selection.exponential_zcdp import GUMBEL_DEVIATION, SWAP_ONE_IN_SIX, scale_for_picks
+from headcount.noise.selection.sparse_vector import (
+    SparseVector,
+    SparseVectorNoise,
+    sparse_vector_noise,
+    sparse_vector_split,
+)
+from headcount.noise.selection.top_k import choose_top_k
 
 __all__ = [
-    "ONE_IN_SIX",
-    "SPREAD",
-    "Chances",
+    "GUMBEL_DEVIATION",
+    "SWAP_ONE_IN_SIX",
     "NoiseSource",
     "OperatingSystemNoise",
-    "Rounds",
+    "ReleaseProbabilities",
     "SeededNoise",
-    "Sifting",
-    "SparseLaws",
+    "SelectionRounds",
     "SparseVector",
+    "SparseVectorNoise",
     "Threshold",
-    "add",
+    "WeightedSelection",
+    "add_noise",
     "can_draw",
-    "chances_for",
-    "choose",
-    "choose_named",
-    "choose_together",
-    "glance",
-    "law_of",
-    "most_drawn",
-    "norm_of",
-    "peel",
-    "rounds_for",
+    "choose_candidate",
+    "choose_in_parallel",
+    "choose_top_k",
+    "max_drawable_l1",
+    "noise_distribution_for",
+    "noise_norm",
+    "plan_rounds",
+    "release_key_hints",
+    "release_probabilities_for",
     "scale_for",
-    "scale_of_picks",
-    "select",
-    "sparse_laws",
-    "sparse_shares",
+    "scale_for_picks",
+    "select_by_threshold",
+    "select_keys",
+    "sparse_vector_noise",
+    "sparse_vector_split",
     "threshold_for",
 ]

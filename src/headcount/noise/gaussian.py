@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.accounting.budget import Price
+from headcount.accounting.budget import Cost
 from headcount.accounting.noise_distributions import DiscreteGaussian
 from headcount.errors import HeadcountError, UsageError
 from headcount.noise import opendp_doorway
@@ -39,7 +39,7 @@ def sigma_for(l2_squared: int, rho: Decimal) -> Fraction:
 
     It is n / m with n and m below 2^23 where it is no whole number, m a power of two.
 
-    >>> round(float(sigma_for(100, Price.of("1", "1e-6").rho)), 3)
+    >>> round(float(sigma_for(100, Cost.of("1", "1e-6").rho)), 3)
     45.309
     """
     with localcontext() as context:
@@ -59,39 +59,39 @@ def sigma_for(l2_squared: int, rho: Decimal) -> Fraction:
 
 
 @lru_cache(maxsize=1024)
-def confirm(sigma: Fraction, l2_squared: int, price: Price) -> None:
+def confirm(sigma: Fraction, l2_squared: int, cost: Cost) -> None:
     """Let OpenDP's privacy maps confirm that ``sigma`` pays for the sensitivity at a price's ρ, hence ε and δ."""
     moved = math.sqrt(l2_squared)
     if Fraction(moved) ** 2 < l2_squared:
         moved = math.nextafter(moved, math.inf)
     noise = _opendp_gaussian(sigma)
     curve = opendp_doorway.approximate(noise).map(moved)
-    epsilon, rho = curve.epsilon(float(price.delta)), noise.map(moved)
-    if not (epsilon <= float(price.epsilon) * (1 + 1e-9) and rho <= float(price.rho) * (1 + 1e-9)):
-        raise HeadcountError(f"noise of σ = {sigma} does not pay for L2² = {l2_squared} at {price}")
+    epsilon, rho = curve.epsilon(float(cost.delta)), noise.map(moved)
+    if not (epsilon <= float(cost.epsilon) * (1 + 1e-9) and rho <= float(cost.rho) * (1 + 1e-9)):
+        raise HeadcountError(f"noise of σ = {sigma} does not pay for L2² = {l2_squared} at {cost}")
 
 
 @lru_cache(maxsize=1024)
-def confirm_rho(sigma: Fraction, l2_squared: int, rho: Decimal) -> None:
+def confirm_for_rho(sigma: Fraction, l2_squared: int, rho: Decimal) -> None:
     """Let OpenDP's privacy map confirm that ``sigma`` pays for the sensitivity at a ρ."""
     moved = math.nextafter(math.sqrt(l2_squared), math.inf)
     if not _opendp_gaussian(sigma).map(moved) <= float(rho) * (1 + 1e-9):
         raise HeadcountError(f"noise of σ = {sigma} does not pay for L2² = {l2_squared} at ρ = {rho}")
 
 
-def draw(law: DiscreteGaussian, size: int, source: NoiseSource) -> NDArray[np.int64]:
+def draw(distribution: DiscreteGaussian, size: int, source: NoiseSource) -> NDArray[np.int64]:
     """Draw ``size`` values from the law, in steps, with the bulk sampler."""
-    scale, *shape = pieces(law.sigma / law.step)
+    scale, *shape = sampler_integers(distribution.sigma / distribution.step)
     return draws(Fraction(scale), tuple(shape), size, source, _WORDS_PER_DRAW)
 
 
-def pieces(sigma: Fraction) -> tuple[int, int, int, int, int]:
+def sampler_integers(sigma: Fraction) -> tuple[int, int, int, int, int]:
     """Return t, t m², n², n and m t for sigma = n / m: what the sampler decides with, or the same reduced.
 
     A proposal is at most (2^14 + 1) t, so that all numbers stay below 2^14 · (3/2 · 2^23)² < 2^62. For a whole
     sigma, t is sigma, and everything is divided by it: the numbers stay below 2^14 · 2^31.
 
-    >>> pieces(Fraction(5, 2)), pieces(Fraction(1000))
+    >>> sampler_integers(Fraction(5, 2)), sampler_integers(Fraction(1000))
     ((2, 8, 25, 5, 4), (1000, 1, 1000, 1000, 1))
     """
     n, m = sigma.numerator, sigma.denominator
@@ -107,7 +107,7 @@ def _opendp_gaussian(sigma: Fraction) -> Any:
     return opendp_doorway.gaussian(float(sigma))  # exactly: a power of two divides it
 
 
-def opendp_release(values: NDArray[np.int64], law: DiscreteGaussian) -> NDArray[np.int64]:
+def opendp_release(values: NDArray[np.int64], distribution: DiscreteGaussian) -> NDArray[np.int64]:
     """Let OpenDP draw the noise on whole values."""
-    noisy = _opendp_gaussian(law.sigma)(values.ravel().tolist()) if values.size else []
+    noisy = _opendp_gaussian(distribution.sigma)(values.ravel().tolist()) if values.size else []
     return np.asarray(noisy, dtype=np.int64).reshape(values.shape)

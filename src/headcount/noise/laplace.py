@@ -82,13 +82,13 @@ def can_draw(l1: int, epsilon: Fraction) -> bool:
     >>> can_draw(10, Fraction(1)), can_draw(10**12, Fraction(1))
     (True, False)
     """
-    return l1 <= most_drawn(epsilon)
+    return l1 <= max_drawable_l1(epsilon)
 
 
-def most_drawn(epsilon: Fraction) -> int:
+def max_drawable_l1(epsilon: Fraction) -> int:
     """Return the largest L1 that noise can be drawn for.
 
-    >>> most_drawn(Fraction(1, 1000))
+    >>> max_drawable_l1(Fraction(1, 1000))
     2147483
     """
     return math.floor(_MOST * epsilon)
@@ -102,9 +102,9 @@ def confirm(scale: Fraction, l1: int, epsilon: Fraction) -> None:
         raise HeadcountError(f"noise of scale {scale} does not pay for sensitivity {l1} at ε = {epsilon}")
 
 
-def draw(law: DiscreteLaplace, size: int, source: NoiseSource) -> NDArray[np.int64]:
+def draw(distribution: DiscreteLaplace, size: int, source: NoiseSource) -> NDArray[np.int64]:
     """Draw ``size`` values from the law, in steps, with the bulk sampler."""
-    return draws(law.in_steps, None, size, source, _WORDS_PER_DRAW)
+    return draws(distribution.in_steps, None, size, source, _WORDS_PER_DRAW)
 
 
 def _opendp_laplace(scale: Fraction) -> Any:
@@ -114,7 +114,7 @@ def _opendp_laplace(scale: Fraction) -> Any:
     return opendp_doorway.laplace(rounded)
 
 
-def opendp_release(values: NDArray[np.int64], law: DiscreteLaplace) -> NDArray[np.int64]:
+def opendp_release(values: NDArray[np.int64], distribution: DiscreteLaplace) -> NDArray[np.int64]:
     """Let OpenDP draw the noise on whole values."""
-    noisy = _opendp_laplace(law.scale)(values.ravel().tolist()) if values.size else []
+    noisy = _opendp_laplace(distribution.scale)(values.ravel().tolist()) if values.size else []
     return np.asarray(noisy, dtype=np.int64).reshape(values.shape)

@@ -1,8 +1,8 @@
 """Stages: what a method does one after the other, which share of its price each gets, and what each measures.
 
 A method declares its stages as values. The noise that a plan predicts, what a ledger charges, what ``explain``
-says of shares and the release itself are read off these: :func:`laws_of` and :func:`charged_parts` take a price,
-:func:`share_out` a price or a grant, so that plan and act cannot drift apart.
+says of shares and the release itself are read off these: :func:`noise_distributions_of` and :func:`charged_costs`
+take a price, :func:`split_among_stages` a price or a grant, so that plan and act cannot drift apart.
 
 Why it is right
     Stages of pure ε, each knowing what was released before, add up. Stages with Gaussian noise are ρ₁- and
@@ -27,13 +27,13 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from typing import TypeVar
 
-from headcount.accounting.budget import Amount, Grant, Price, amount, price_of
-from headcount.accounting.noise_distributions import Law
+from headcount.accounting.budget import Amount, Cost, Grant, amount, cost_of
+from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Sensitivity
 from headcount.errors import UsageError
-from headcount.noise import law_of
+from headcount.noise import noise_distribution_for
 
-Paying = TypeVar("Paying", Price, Grant)
+Paying = TypeVar("Paying", Cost, Grant)
 
 _GAUSSIAN = "all with Gaussian noise"
 
@@ -45,15 +45,15 @@ class Stage:
     A stage that picks (:mod:`headcount.noise.selection.exponential_zcdp`) costs ρ as Gaussian noise does, and is
     shared as such.
 
-    ``moves`` says how far one person moves what it measures, in multiples of 1 / ``unit``, where that is known
-    without data, and ``tells`` under which names its noise is announced. A stage may divide its part among
+    ``sensitivity`` says how far one person moves what it measures, in multiples of 1 / ``unit``, where that is
+    known without data, and ``tells`` under which names its noise is announced. A stage may divide its part among
     ``parts``; those that are ``apart`` get all of it each, since no person is in two of them.
     """
 
     name: str
     share: Decimal = Decimal(1)
     gaussian: bool = False
-    moves: Sensitivity | None = None
+    sensitivity: Sensitivity | None = None
     unit: int = 1
     on: str = "counts"
     tells: tuple[str, ...] = ()
@@ -62,49 +62,50 @@ class Stage:
     of_rho: Decimal | None = None
     """The share of ρ, where it is not in proportion to the share of ε."""
     picks: int = 0
-    """So many rounds of picks it may be spent on, or else on Gaussian noise; see :meth:`Price.for_picks`."""
+    """So many rounds of picks it may be spent on, or else on Gaussian noise; see :meth:`Cost.for_picks`."""
 
 
 Stages = tuple[Stage, ...]
 
 
-def shared(stages: Iterable[Stage], given: Mapping[str, Amount] | None = None) -> Stages:
+def normalize_split(stages: Iterable[Stage], given: Mapping[str, Amount] | None = None) -> Stages:
     """Return stages whose shares sum to 1.
 
     The caller's shares are taken as they are and must sum to 1; the method's own are renormalised over the
     stages that run. A single stage gets everything.
 
-    >>> [stage.share for stage in shared([Stage("items", Decimal("0.45")), Stage("edges", Decimal("0.45"))])]
+    >>> stages = [Stage("items", Decimal("0.45")), Stage("edges", Decimal("0.45"))]
+    >>> [stage.share for stage in normalize_split(stages)]
     [Decimal('0.5'), Decimal('0.5')]
-    >>> shared([Stage("items"), Stage("edges")], {"items": "0.7", "edges": 0.2})
+    >>> normalize_split([Stage("items"), Stage("edges")], {"items": "0.7", "edges": 0.2})
     Traceback (most recent call last):
     headcount.errors.UsageError: shares must sum to 1, not '0.9'; for example --shares items=0.5,edges=0.5
     """
     own = {stage.name: stage for stage in stages}
-    shares = _normal({name: stage.share for name, stage in own.items()}) if given is None else _read(own, given)
-    return tuple(replace(stage, share=shares[name]) for name, stage in own.items())
+    split = _normal({name: stage.share for name, stage in own.items()}) if given is None else _read(own, given)
+    return tuple(replace(stage, share=split[name]) for name, stage in own.items())
 
 
-def evenly(names: Iterable[object]) -> Stages:
+def split_evenly(names: Iterable[object]) -> Stages:
     """Return stages that share equally.
 
-    >>> [stage.share for stage in evenly("abc")]
+    >>> [stage.share for stage in split_evenly("abc")]
     [Decimal('0.333333333333333'), Decimal('0.333333333333333'), Decimal('0.333333333333334')]
     """
-    return shared(Stage(str(name)) for name in names)
+    return normalize_split(Stage(str(name)) for name in names)
 
 
-def share_out(stages: Sequence[Stage], whole: Paying) -> dict[str, Paying]:
+def split_among_stages(stages: Sequence[Stage], whole: Paying) -> dict[str, Paying]:
     """Split a price, or a grant, among stages; several with Gaussian noise share the ρ that is left to them.
 
-    >>> share_out(evenly(["scores", "items"]), Price.of("1"))["items"]
+    >>> split_among_stages(split_evenly(["scores", "items"]), Cost.of("1"))["items"]
     Price(epsilon=Decimal('0.5'), delta=Decimal('0'), part=None, picks=None)
-    >>> bells = shared([Stage("items", gaussian=True), Stage("edges", gaussian=True)])
-    >>> f"{share_out(bells, Price.of('1', '1e-6'))['edges'].rho:.6f}"
+    >>> bells = normalize_split([Stage("items", gaussian=True), Stage("edges", gaussian=True)])
+    >>> f"{split_among_stages(bells, Cost.of('1', '1e-6'))['edges'].rho:.6f}"
     '0.012178'
     """
     if all(stage.apart for stage in stages):
-        return whole.for_disjoint_people(stage.name for stage in stages)
+        return whole.for_disjoint_users(stage.name for stage in stages)
     parts = _outer(stages, whole)
     if _GAUSSIAN not in parts:
         return parts
@@ -115,37 +116,48 @@ def share_out(stages: Sequence[Stage], whole: Paying) -> dict[str, Paying]:
     return parts | together.split_rho(_normal(by_rho))
 
 
-def laws_of(stages: Sequence[Stage], price: Price) -> dict[str, Law]:
+def noise_distributions_of(stages: Sequence[Stage], cost: Cost) -> dict[str, NoiseDistribution]:
     """Return the noise that stages announce at a price; refuse what cannot be drawn, announced or not."""
-    parts, laws = share_out(stages, price), dict[str, Law]()
+    parts, distributions = split_among_stages(stages, cost), dict[str, NoiseDistribution]()
     for stage in stages:
         part = parts[stage.name]
-        if stage.moves is not None:
-            own = dict.fromkeys(stage.tells, law_of(stage.moves, part, unit=stage.unit, on=stage.on))
-            laws |= {name: law for name, law in own.items() if name not in laws}
+        if stage.sensitivity is not None:
+            own = dict.fromkeys(
+                stage.tells, noise_distribution_for(stage.sensitivity, part, unit=stage.unit, on=stage.on)
+            )
+            distributions |= {
+                name: distribution for name, distribution in own.items() if name not in distributions
+            }
         if stage.parts:
-            laws |= {name: law for name, law in laws_of(stage.parts, part).items() if name not in laws}
-    return laws
+            distributions |= {
+                name: distribution
+                for name, distribution in noise_distributions_of(stage.parts, part).items()
+                if name not in distributions
+            }
+    return distributions
 
 
-def charged_parts(stages: Sequence[Stage], price: Price) -> list[Price]:
+def charged_costs(stages: Sequence[Stage], cost: Cost) -> list[Cost]:
     """Return what a ledger charges for: pure stages one by one, and what those with Gaussian noise share.
 
     Picks cost more ρ than their share.
     """
-    charged, parts = list(_outer(stages, price).values()), share_out(stages, price)
+    charged, parts = list(_outer(stages, cost).values()), split_among_stages(stages, cost)
     for stage in stages:
         if stage.picks:
             part = parts[stage.name]
             more = part.for_picks(stage.picks, instead=len(stages) > 1).rho_of_rounds(stage.picks) - part.rho
-            charged = [replace(each, part=each.rho + more) if each.delta else each for each in charged]
+            charged = [
+                replace(charged_cost, part=charged_cost.rho + more) if charged_cost.delta else charged_cost
+                for charged_cost in charged
+            ]
     return charged
 
 
 def _outer(stages: Sequence[Stage], whole: Paying) -> dict[str, Paying]:
     """Split among pure stages, and among Gaussian ones as one."""
     bells = dict.fromkeys((stage.name for stage in stages if stage.gaussian), Decimal(1))
-    if len(bells) == len(stages) and (len(bells) > 1 or price_of(whole).part is not None):
+    if len(bells) == len(stages) and (len(bells) > 1 or cost_of(whole).part is not None):
         return {_GAUSSIAN: whole}
     shares = {stage.name: stage.share for stage in stages}
     if len(bells) < 2:

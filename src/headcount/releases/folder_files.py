@@ -24,7 +24,7 @@ TABLE = re.compile(r"(model/)?[a-z][a-z_]*")
 
 
 @dataclass(frozen=True)
-class Earlier:
+class PublishedFolder:
     """A folder that was published before for the same request, as the ledger knows it."""
 
     folder: Path
@@ -32,9 +32,9 @@ class Earlier:
 
     def copy_to(self, folder: Path) -> None:
         """Copy the release, and see that the copy is the one that was published."""
-        for each in files_of(self.folder):
-            (folder / each).parent.mkdir(exist_ok=True)
-            shutil.copyfile(self.folder / each, folder / each)
+        for file_name in files_of(self.folder):
+            (folder / file_name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(self.folder / file_name, folder / file_name)
         if folder_digest(folder) != self.digest:
             raise DataError(f"{self.folder} has changed since it was published", remedy="restore it")
 

@@ -20,29 +20,29 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace, Law
+from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from headcount.releases.reconcile import Weights
 
 # up to few draws a fine grid, up to many a coarse one, beyond that a bound
 _FEW, _MANY = 64, 4096
 # grid steps per standard deviation and draw: the interval is widened by half a step a draw
 _FINE, _COARSE = 100, 24
-_BELL = 8  # steps per standard deviation from which on a discrete Gaussian is as good as a normal
-_REACH = 24  # standard deviations covered either way; what lies beyond is counted as outside
+_MIN_NORMAL_STEPS = 8  # steps per standard deviation from which on a discrete Gaussian is as good as a normal
+_GRID_DEVIATIONS = 24  # standard deviations covered either way; what lies beyond is counted as outside
 
 
 @dataclass(frozen=True)
 class Term:
-    """``copies`` independent draws from ``law``, each multiplied by ``weight``."""
+    """``copies`` independent draws from ``distribution``, each multiplied by ``weight``."""
 
     weight: float
-    law: Law
+    distribution: NoiseDistribution
     copies: int = 1
 
     @property
     def variance(self) -> float:
         """The variance this term adds."""
-        return self.copies * self.weight**2 * self.law.variance
+        return self.copies * self.weight**2 * self.distribution.variance
 
 
 def half_width(terms: Sequence[Term], level: float) -> float:
@@ -61,10 +61,10 @@ def half_width(terms: Sequence[Term], level: float) -> float:
 def _half_width(terms: tuple[Term, ...], level: float) -> float:
     used = [term for term in terms if term.weight and term.copies]
     if len(used) == 1 and used[0].copies == 1:
-        return abs(used[0].weight) * used[0].law.half_width(level)
-    gaussian = [term.law for term in used if isinstance(term.law, DiscreteGaussian)]
-    if len(gaussian) == len(used) and all(law.sigma >= _BELL * law.step for law in gaussian):
-        finest = min(abs(term.weight) * float(term.law.step) for term in used)
+        return abs(used[0].weight) * used[0].distribution.half_width(level)
+    gaussian = [term.distribution for term in used if isinstance(term.distribution, DiscreteGaussian)]
+    if len(gaussian) == len(used) and all(law.sigma >= _MIN_NORMAL_STEPS * law.step for law in gaussian):
+        finest = min(abs(term.weight) * float(term.distribution.step) for term in used)
         deviation = math.sqrt(sum(term.variance for term in used))
         return NormalDist().inv_cdf((1 + level) / 2) * deviation + finest / 2
     draws = sum(term.copies for term in used)
@@ -74,7 +74,7 @@ def _half_width(terms: tuple[Term, ...], level: float) -> float:
         return (half_width(few, 1 - 0.9 * risk) if few else 0.0) + _tail_bound(many, 1 - 0.1 * risk)
     steps = (_FINE if draws <= _FEW else _COARSE) * draws
     step = math.sqrt(sum(term.variance for term in used)) / steps
-    size = 1 << math.ceil(math.log2(2 * _REACH * steps))
+    size = 1 << math.ceil(math.log2(2 * _GRID_DEVIATIONS * steps))
     spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
     for term in used:
         spectrum *= np.fft.rfft(np.fft.ifftshift(_on_grid(term, step, size))) ** term.copies
@@ -82,13 +82,20 @@ def _half_width(terms: tuple[Term, ...], level: float) -> float:
     return _covering_radius(density, level) * step + draws * step / 2
 
 
-def consistent_half_widths(items: Law, edges: Law, weights: Weights, level: float) -> tuple[float, float]:
+def consistent_half_widths(
+    items: NoiseDistribution, item_contexts: NoiseDistribution, weights: Weights, level: float
+) -> tuple[float, float]:
     """Return the half-widths of an item and of an edge after :func:`consistency.reconcile`."""
     h = weights.contexts
     spread = (1 - weights.edges) / h
-    item = half_width([Term(weights.item, items), Term(weights.edges, edges, copies=h)], level)
+    item = half_width([Term(weights.item, items), Term(weights.edges, item_contexts, copies=h)], level)
     edge = half_width(
-        [Term(weights.item / h, items), Term(1 - spread, edges), Term(spread, edges, copies=h - 1)], level
+        [
+            Term(weights.item / h, items),
+            Term(1 - spread, item_contexts),
+            Term(spread, item_contexts, copies=h - 1),
+        ],
+        level,
     )
     return item, edge
 
@@ -96,36 +103,40 @@ def consistent_half_widths(items: Law, edges: Law, weights: Weights, level: floa
 def _tail_bound(terms: Sequence[Term], level: float) -> float:
     """Return a half-width by Chernoff's bound: always enough, if somewhat too wide."""
     spread = math.sqrt(sum(term.variance for term in terms))
-    reach = min([30 / spread, *(_fastest(term) for term in terms)])
-    rates = reach * np.linspace(0.001, 0.999, 999)
+    max_rate = min([30 / spread, *(_max_rate(term) for term in terms)])
+    rates = max_rate * np.linspace(0.001, 0.999, 999)
     growth = np.full(rates.size, math.log(2 / (1 - level)))
     for term in terms:
-        growth += term.copies * _growth(term, rates)
+        growth += term.copies * _log_moment(term, rates)
     return float(np.min(growth / rates))
 
 
-def _fastest(term: Term) -> float:
+def _max_rate(term: Term) -> float:
     """Return the rate below which a weighted draw has exponential moments."""
-    return float(1 / term.law.scale) / abs(term.weight) if isinstance(term.law, DiscreteLaplace) else math.inf
+    return (
+        float(1 / term.distribution.scale) / abs(term.weight)
+        if isinstance(term.distribution, DiscreteLaplace)
+        else math.inf
+    )
 
 
-def _growth(term: Term, rates: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log_moment(term: Term, rates: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the logarithm of E exp(rate · X), or what it cannot exceed, for a weighted draw X.
 
     A discrete Gaussian grows no faster than a normal of its sigma (Canonne, Kamath and Steinke, corollary 17).
     """
-    law = term.law
-    if isinstance(law, DiscreteGaussian):
-        return np.asarray((rates * term.weight * float(law.sigma)) ** 2 / 2, dtype=np.float64)
-    turn = rates * abs(term.weight) * float(law.step)
-    moment = np.log1p(-law.alpha * np.exp(turn)) + np.log1p(-law.alpha * np.exp(-turn))
-    return np.asarray(2 * math.log1p(-law.alpha) - moment, dtype=np.float64)
+    distribution = term.distribution
+    if isinstance(distribution, DiscreteGaussian):
+        return np.asarray((rates * term.weight * float(distribution.sigma)) ** 2 / 2, dtype=np.float64)
+    turn = rates * abs(term.weight) * float(distribution.step)
+    moment = np.log1p(-distribution.alpha * np.exp(turn)) + np.log1p(-distribution.alpha * np.exp(-turn))
+    return np.asarray(2 * math.log1p(-distribution.alpha) - moment, dtype=np.float64)
 
 
 def _on_grid(term: Term, step: float, size: int) -> NDArray[np.float64]:
     """Return the probability that one weighted draw falls into each grid cell, centred on zero."""
     borders = np.asarray((np.arange(size + 1) - size // 2 - 0.5) * (step / abs(term.weight)), dtype=np.float64)
-    mass: NDArray[np.float64] = np.diff(term.law.cdf(borders))
+    mass: NDArray[np.float64] = np.diff(term.distribution.cdf(borders))
     return mass
 
 

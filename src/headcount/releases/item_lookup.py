@@ -17,7 +17,7 @@ class ItemNames:
 
     A label that is not there as it is given may be there in other letters, or with more in brackets at its end.
 
-    >>> names = ItemNames.of([7, 8, 9, 10], ["Tea", "Rye", "Rye", "Toy Story (1995)"])
+    >>> names = ItemNames.index([7, 8, 9, 10], ["Tea", "Rye", "Rye", "Toy Story (1995)"])
     >>> names.place("Tea"), names.place(9), names.place("toy story")
     (0, 2, 3)
     """
@@ -27,11 +27,15 @@ class ItemNames:
     by_short: Mapping[str, int]
 
     @classmethod
-    def of(cls, ids: Iterable[Any], labels: Iterable[str | None]) -> Self:
+    def index(cls, ids: Iterable[Any], labels: Iterable[str | None]) -> Self:
         """Name the items of a list."""
         listed = list(labels)
-        short = [None if label is None else _short(label) for label in listed]
-        return cls({str(each): place for place, each in enumerate(ids)}, _once(listed), _once(short))
+        short = [None if label is None else _shorten(label) for label in listed]
+        return cls(
+            {str(item_id): place for place, item_id in enumerate(ids)},
+            _unique_places(listed),
+            _unique_places(short),
+        )
 
     def place(self, item: Any) -> int:
         """Return where an item is."""
@@ -42,16 +46,16 @@ class ItemNames:
         raise UnknownNameError.among("item", name, [*self.by_id, *self.by_label])
 
 
-def _once(names: list[str | None]) -> dict[str, int]:
+def _unique_places(names: list[str | None]) -> dict[str, int]:
     """Return where each name is that is there once."""
     many = Counter(names)
     return {name: place for place, name in enumerate(names) if name is not None and many[name] == 1}
 
 
-def _short(label: str) -> str:
+def _shorten(label: str) -> str:
     """Return a label as it may be given: in small letters, and without what it ends with in brackets.
 
-    >>> _short("Toy Story (1995)")
+    >>> _shorten("Toy Story (1995)")
     'toy story'
     """
     return re.sub(r"(?<=\S)\s*\([^()]*\)$", "", label).casefold()

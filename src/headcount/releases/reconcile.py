@@ -19,7 +19,7 @@ Counts = NDArray[np.float64]
 class Weights:
     """How much of an item's estimate comes from its own count, and how much from its edges.
 
-    >>> Weights.of(items_variance=1.0, edges_variance=1.0, contexts=4)
+    >>> Weights.by_precision(items_variance=1.0, edges_variance=1.0, contexts=4)
     Weights(item=0.8, edges=0.2, contexts=4)
     """
 
@@ -28,7 +28,7 @@ class Weights:
     contexts: int
 
     @classmethod
-    def of(cls, *, items_variance: float, edges_variance: float, contexts: int) -> Weights:
+    def by_precision(cls, *, items_variance: float, edges_variance: float, contexts: int) -> Weights:
         """Weigh by precision: the sum of h edges has h times the variance of one."""
         total = contexts * edges_variance + items_variance
         if total == 0:  # so little noise that it vanishes in floating point: both agree already
@@ -36,25 +36,25 @@ class Weights:
         return cls(contexts * edges_variance / total, items_variance / total, contexts)
 
 
-def reconcile(items: Counts, edges: Counts, weights: Weights) -> tuple[Counts, Counts]:
+def reconcile(items: Counts, item_contexts: Counts, weights: Weights) -> tuple[Counts, Counts]:
     """Return the consistent item counts, and edges (one row an item) that sum to them.
 
-    >>> weights = Weights.of(items_variance=1.0, edges_variance=1.0, contexts=2)
+    >>> weights = Weights.by_precision(items_variance=1.0, edges_variance=1.0, contexts=2)
     >>> items, edges = reconcile(np.array([9.0]), np.array([[4.0, 2.0]]), weights)
     >>> items.tolist(), edges.tolist()
     ([8.0], [[5.0, 3.0]])
     """
-    sums = edges.sum(axis=1)
+    sums = item_contexts.sum(axis=1)
     best = weights.item * items + weights.edges * sums
-    return best, edges + ((best - sums) / weights.contexts)[:, None]
+    return best, item_contexts + ((best - sums) / weights.contexts)[:, None]
 
 
-def onto_total(counts: Counts, total: float) -> Counts:
+def project_onto_total(counts: Counts, total: float) -> Counts:
     """Return the counts nearest to the given ones (in squares) that are not negative and sum to ``total``.
 
     All are lowered, or raised, by the same amount, and what would fall below zero is zero.
 
-    >>> onto_total(np.array([5.0, 1.0, -2.0]), 4.0).tolist()
+    >>> project_onto_total(np.array([5.0, 1.0, -2.0]), 4.0).tolist()
     [4.0, 0.0, 0.0]
     """
     falling = np.sort(counts.ravel())[::-1]

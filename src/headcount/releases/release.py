@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headcount._internal.fsync import sync
-from headcount._internal.notebook_display import Picture, maker
-from headcount._internal.spelling import speaks_python
+from headcount._internal.fsync import fsync_paths
+from headcount._internal.notebook_display import Picture, report_function
+from headcount._internal.spelling import translate_class_errors
 from headcount.accounting.guarantee import Guarantee, Standing
-from headcount.accounting.noise_distributions import Law, law_from_json
+from headcount.accounting.noise_distributions import NoiseDistribution, noise_distribution_from_json
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 from headcount.releases import top_k as answers
 from headcount.releases.folder_files import (
     TABLE,
-    Earlier,
+    PublishedFolder,
     files_of,
     folder_digest,
     move_into_place,
@@ -71,7 +71,7 @@ class Interval:
         return data | {"average": True} if self.average else data
 
 
-@speaks_python
+@translate_class_errors
 @dataclass(frozen=True, kw_only=True)
 class Release:
     """Private tables with their guarantee, noise and story.
@@ -84,7 +84,7 @@ class Release:
 
     method: str
     guarantee: Guarantee
-    noise: Mapping[str, Law]
+    noise: Mapping[str, NoiseDistribution]
     tables: Mapping[str, pa.Table]
     contexts: tuple[str, ...] | None = None
     context_name: str | None = None
@@ -99,7 +99,7 @@ class Release:
     simulated: bool = False
     created: str = field(default_factory=moment)
     on_save: Callable[[Path, str], object] | None = field(default=None, repr=False, compare=False)
-    earlier: Earlier | None = field(default=None, repr=False, compare=False)
+    earlier: PublishedFolder | None = field(default=None, repr=False, compare=False)
 
     @property
     def items(self) -> pa.Table:
@@ -153,25 +153,25 @@ class Release:
 
     def plot(self, what: Literal["items", "contexts", "activity"] | None = None) -> Picture:
         """Draw the largest counts, those by context, or how active people are; by default the first it has."""
-        drawn: Picture = maker("notebook", "picture")(self, what)
+        drawn: Picture = report_function("notebook", "picture")(self, what)
         return drawn
 
     def report(self, to: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the release as one self-contained web page, and return its path."""
-        written: Path = maker("write", "report")(self, to, force=force)
+        written: Path = report_function("write", "report")(self, to, force=force)
         return written
 
     def _repr_html_(self) -> str:
-        return str(maker("notebook", "card")(self))
+        return str(report_function("notebook", "card")(self))
 
     def __repr__(self) -> str:
-        held = ", ".join(f"{name} ({each.num_rows:,})" for name, each in self.tables.items())
+        held = ", ".join(f"{name} ({table.num_rows:,})" for name, table in self.tables.items())
         return f"<Release by {self.method}: {self.guarantee.short()}; {held}>"
 
     def top(self, k: int = 10, context: str | None = None) -> list[dict[str, Any]]:
         """Return the ``k`` largest counts, overall or in one context, as plain rows; or the best of a ranking."""
         if "ranking" in self.tables:
-            return answers.ranked(self.ranking, self.contexts, k, context)
+            return answers.top_of_ranking(self.ranking, self.contexts, k, context)
         if context is None:
             return answers.top(self.items, k)
         rows = answers.top(answers.in_context(self.edges, self.contexts or (), context), k)
@@ -209,7 +209,7 @@ class Release:
 
         The tables of a model are what is inside it.
         """
-        held = (each.column_names for name, each in self.tables.items() if "/" not in name)
+        held = (table.column_names for name, table in self.tables.items() if "/" not in name)
         return next((word for names in held for column, word in _NUMBERS.items() if column in names), None)
 
     @property
@@ -247,10 +247,10 @@ class Release:
                 digest = folder_digest(aside) if self.on_save is not None else ""
                 aside.chmod(0o755)
                 if self.on_save is not None:  # what a ledger calls published must survive a power failure
-                    sync(*(aside / name for name in files_of(aside)), aside)
+                    fsync_paths(*(aside / name for name in files_of(aside)), aside)
                 move_into_place(aside, target)
                 if self.on_save is not None:
-                    sync(target.parent)
+                    fsync_paths(target.parent)
             finally:
                 shutil.rmtree(aside, ignore_errors=True)
         except OSError as error:
@@ -281,7 +281,7 @@ class Release:
             "method": self.method,
             "request": dict(self.request),
             "guarantee": self.guarantee.to_json(),
-            "noise": {name: law.to_json() for name, law in self.noise.items()},
+            "noise": {name: distribution.to_json() for name, distribution in self.noise.items()},
             "interval": self.interval.to_json(),
             "counts": self.counts,
             "bounded": self.bounded,
@@ -348,7 +348,9 @@ def load(folder: str | os.PathLike[str]) -> Release:
         return Release(
             method=data["method"],
             guarantee=Guarantee.from_json(data["guarantee"]),
-            noise={name: law_from_json(law) for name, law in data["noise"].items()},
+            noise={
+                name: noise_distribution_from_json(distribution) for name, distribution in data["noise"].items()
+            },
             tables=tables,
             contexts=None if data["contexts"] is None else tuple(data["contexts"]),
             context_name=data["context_name"],
@@ -386,6 +388,6 @@ def load_earlier(folder: str, digest: str) -> Release | None:
     try:
         if folder_digest(path) != digest:
             return None
-        return replace(load(path), earlier=Earlier(path, digest))
+        return replace(load(path), earlier=PublishedFolder(path, digest))
     except (OSError, DataError, SurroundingsError):
         return None

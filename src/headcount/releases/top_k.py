@@ -34,39 +34,41 @@ def top(table: pa.Table, k: int) -> list[dict[str, Any]]:
     ]
 
 
-def ranked(table: pa.Table, known: Sequence[str] | None, k: int, context: str | None) -> list[dict[str, Any]]:
+def top_of_ranking(
+    table: pa.Table, contexts: Sequence[str] | None, k: int, context: str | None
+) -> list[dict[str, Any]]:
     """Return the ``k`` best rows of a table that is a ranking, or several under each other, one per context.
 
-    >>> ranked(pa.table({"rank": [1, 2], "item": ["tea", "rye"]}), None, 1, None)
+    >>> top_of_ranking(pa.table({"rank": [1, 2], "item": ["tea", "rye"]}), None, 1, None)
     [{'rank': 1, 'item': 'tea'}]
     """
     if k < 1:
         raise UsageError("k must be a whole number of at least 1", given=k)
-    if known is None and context is not None:
+    if contexts is None and context is not None:
         raise UsageError("this ranking is not per context", given=context, remedy="leave --context out")
-    if known and context is None:
-        raise UsageError("this ranking is per context", remedy=f"name one with --context, such as {known[0]!r}")
+    if contexts and context is None:
+        raise UsageError("this ranking is per context", remedy=f"name one with --context, such as {contexts[0]!r}")
     if context is not None:
-        table = in_context(table, known or (), context)
+        table = in_context(table, contexts or (), context)
     rows: list[dict[str, Any]] = table.slice(0, k).to_pylist()
     return rows
 
 
-def in_context(edges: pa.Table, known: Sequence[str], context: str) -> pa.Table:
+def in_context(item_contexts: pa.Table, contexts: Sequence[str], context: str) -> pa.Table:
     """Return the edges of one context, found by its exact name or, if that is unique, ignoring case."""
     import pyarrow.compute as pc  # a tenth of the time that a command takes, and few need it
 
-    return edges.filter(pc.equal(edges["context"], known_context(known, context)))
+    return item_contexts.filter(pc.equal(item_contexts["context"], match_context(contexts, context)))
 
 
-def known_context(known: Sequence[str], context: str) -> str:
+def match_context(contexts: Sequence[str], context: str) -> str:
     """Return the context that is meant, by its exact name or, if that is unique, ignoring case.
 
-    >>> known_context(["Mon", "Tue"], "tue")
+    >>> match_context(["Mon", "Tue"], "tue")
     'Tue'
     """
-    close = [name for name in known if name.casefold() == context.casefold()]
-    matches = [context] if context in known else close
+    close = [name for name in contexts if name.casefold() == context.casefold()]
+    matches = [context] if context in contexts else close
     if len(matches) != 1:
-        raise UnknownNameError.among("context", context, known, where="this release")
+        raise UnknownNameError.among("context", context, contexts, where="this release")
     return matches[0]

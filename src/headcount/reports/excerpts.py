@@ -47,14 +47,14 @@ def rankings(release: Release) -> list[tuple[str | None, list[Row]]]:
     table = release.tables.get("ranking")
     if table is None:
         return []
-    known = dict(zip(table["item"].to_pylist(), table["label"].to_pylist(), strict=True))
+    label_of = dict(zip(table["item"].to_pylist(), table["label"].to_pylist(), strict=True))
     if release.contexts is None:
-        return [(None, named(table.slice(0, PLACES).to_pylist(), known))]
-    found: list[tuple[str | None, list[Row]]] = []
+        return [(None, named(table.slice(0, PLACES).to_pylist(), label_of))]
+    parts: list[tuple[str | None, list[Row]]] = []
     for name in release.contexts[:MOST_CONTEXTS]:
         places = table.filter(pc.equal(table["context"], name)).slice(0, PLACES)
-        found.append((clip(name, LONGEST), named(places.to_pylist(), known)))
-    return found
+        parts.append((clip(name, LONGEST), named(places.to_pylist(), label_of)))
+    return parts
 
 
 def contexts(release: Release) -> list[str]:
@@ -72,18 +72,20 @@ def grid(release: Release, names: Sequence[str]) -> pa.Table:
 
     The largest item comes first.
     """
-    edges = release.tables.get("edges")
-    if edges is None or not edges.num_rows:
+    item_contexts = release.tables.get("edges")
+    if item_contexts is None or not item_contexts.num_rows:
         return columns([], "name", "context", "count", "low", "high")
     rows = named(top(sizes(release), GRID_ITEMS), labels(release))
     name_of = {row["item"]: f"{row['rank']}. {row['name']}" for row in rows}
     place = {item: number for number, item in enumerate(name_of)}
-    wanted = pc.is_in(edges["item"], pa.array(list(name_of)).cast(edges["item"].type))
-    shown = pc.is_in(edges["context"], pa.array([*names, None], pa.string()).cast(edges["context"].type))
-    kept = edges.filter(pc.and_(wanted, shown)).to_pylist()
+    wanted = pc.is_in(item_contexts["item"], pa.array(list(name_of)).cast(item_contexts["item"].type))
+    shown = pc.is_in(
+        item_contexts["context"], pa.array([*names, None], pa.string()).cast(item_contexts["context"].type)
+    )
+    kept = item_contexts.filter(pc.and_(wanted, shown)).to_pylist()
     kept.sort(key=lambda row: place[row["item"]])
-    found = [{**row, "name": name_of[row["item"]]} for row in kept]
-    return columns(found, "name", "context", "count", "low", "high")
+    cells = [{**row, "name": name_of[row["item"]]} for row in kept]
+    return columns(cells, "name", "context", "count", "low", "high")
 
 
 def sizes(release: Release) -> pa.Table:
@@ -109,10 +111,12 @@ def best(release: Release, names: Sequence[str]) -> list[tuple[str, list[Row]]]:
     """Return for each known context its largest counts above zero: nobody asks what is best for an unknown one."""
     if not names:
         return []
-    edges, known = release.edges, labels(release)
-    parts = [(clip(name, LONGEST), edges.filter(pc.equal(edges["context"], name))) for name in names]
-    found = [(name, [row for row in top(part, BEST) if round(row["count"]) > 0]) for name, part in parts]
-    return [(name, named(rows, known)) for name, rows in found]
+    item_contexts, label_of = release.edges, labels(release)
+    parts = [
+        (clip(name, LONGEST), item_contexts.filter(pc.equal(item_contexts["context"], name))) for name in names
+    ]
+    rows_by_context = [(name, [row for row in top(part, BEST) if round(row["count"]) > 0]) for name, part in parts]
+    return [(name, named(rows, label_of)) for name, rows in rows_by_context]
 
 
 def labels(release: Release) -> dict[Any, str | None]:
@@ -122,14 +126,14 @@ def labels(release: Release) -> dict[Any, str | None]:
     return dict(zip(release.items["item"].to_pylist(), release.items["label"].to_pylist(), strict=True))
 
 
-def named(rows: Sequence[Row], known: Mapping[Any, str | None]) -> list[Row]:
+def named(rows: Sequence[Row], label_of: Mapping[Any, str | None]) -> list[Row]:
     """Give each row its ``shown``, ``id`` and ``name``; a name that items share is followed by the item.
 
     >>> rows = named([{"item": 1}, {"item": 2}, {"item": 3}], {1: "tea", 2: "tea", 3: None})
     >>> [(row["shown"], row["id"], row["name"]) for row in rows]
     [('tea', '1', 'tea (1)'), ('tea', '2', 'tea (2)'), ('3', None, '3')]
     """
-    shown = [readable(known.get(row["item"])) or readable(row["item"]) or BLANK for row in rows]
+    shown = [readable(label_of.get(row["item"])) or readable(row["item"]) or BLANK for row in rows]
     owners: dict[str, set[Any]] = {}
     for row, label in zip(rows, shown, strict=True):
         owners.setdefault(label, set()).add(row["item"])

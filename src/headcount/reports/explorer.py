@@ -67,7 +67,7 @@ class Explorer:
         >>> unpacked(tiny.packed())["views"]
         [{'name': 'all together', 'count': [3], 'below': [1], 'above': [1]}]
         """
-        views = [{name: each for name, each in vars(view).items() if each is not None} for view in self.views]
+        views = [{name: value for name, value in vars(view).items() if value is not None} for view in self.views]
         text = json.dumps({**vars(self), "views": views}, ensure_ascii=False, separators=(",", ":"))
         return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)).decode()
 
@@ -81,32 +81,36 @@ def unpacked(text: str) -> dict[str, Any]:
 def explorer(release: Release, contexts: Sequence[str], at_zero: str) -> Explorer | None:
     """Return all rows of the ranking or else of the counts, or None where the page shows all of them anyway."""
     if "ranking" in release.tables and not {"items", "edges"} & set(release.tables):
-        return _of_ranking(release, at_zero)
-    return _of_counts(release, contexts, at_zero)
+        return _explore_ranking(release, at_zero)
+    return _explore_counts(release, contexts, at_zero)
 
 
-def _of_counts(release: Release, contexts: Sequence[str], at_zero: str) -> Explorer | None:
+def _explore_counts(release: Release, contexts: Sequence[str], at_zero: str) -> Explorer | None:
     """Return items and their edges; an item without a count of its own is as large as its edges together."""
-    items, edges = release.tables.get("items"), release.tables.get("edges")
-    cells = (0 if items is None else items.num_rows) + (0 if edges is None else edges.num_rows)
+    items, item_contexts = release.tables.get("items"), release.tables.get("edges")
+    cells = (0 if items is None else items.num_rows) + (0 if item_contexts is None else item_contexts.num_rows)
     if cells <= excerpts.RANKED:
         return None
     sizes = excerpts.sizes(release)
-    across_all: list[str | None] = [*contexts, None] if edges is not None else []
-    if edges is not None and not edges["context"].null_count:
+    across_all: list[str | None] = [*contexts, None] if item_contexts is not None else []
+    if item_contexts is not None and not item_contexts["context"].null_count:
         across_all.pop()
     most = MOST_CELLS // (len(across_all) + (items is not None))
     order = np.argsort(-sizes["count"].to_numpy(), kind="stable")[:most]
     ids = sizes["item"].take(pa.array(order))
-    per = 100 if any(_fractional(each) for each in (items, edges) if each is not None) else 1
+    per = 100 if any(_fractional(table) for table in (items, item_contexts) if table is not None) else 1
     views = [] if items is None else [_view(TOGETHER, items.take(pa.array(order)), np.arange(order.size), per)]
-    if edges is not None:
-        place = pc.index_in(edges["item"], value_set=ids.combine_chunks())
+    if item_contexts is not None:
+        place = pc.index_in(item_contexts["item"], value_set=ids.combine_chunks())
         for context in across_all:
             name = unknown_beside(contexts) if context is None else excerpts.readable(context)
-            here = pc.is_null(edges["context"]) if context is None else pc.equal(edges["context"], context)
+            here = (
+                pc.is_null(item_contexts["context"])
+                if context is None
+                else pc.equal(item_contexts["context"], context)
+            )
             kept = pc.and_(here, pc.is_valid(place)).combine_chunks().fill_null(False)
-            views.append(_view(name, edges.filter(kept), place.filter(kept).to_numpy(), per, order.size))
+            views.append(_view(name, item_contexts.filter(kept), place.filter(kept).to_numpy(), per, order.size))
     return Explorer(
         name="items" if items is not None else "pairs",
         title=_title(order.size, sizes.num_rows),
@@ -118,14 +122,14 @@ def _of_counts(release: Release, contexts: Sequence[str], at_zero: str) -> Explo
     )
 
 
-def _of_ranking(release: Release, at_zero: str) -> Explorer | None:
+def _explore_ranking(release: Release, at_zero: str) -> Explorer | None:
     """Return a long ranking, or many: items in the order they first appear."""
     table = release.ranking
     contexts = release.contexts or ()
     longest = max(table["rank"].to_pylist(), default=0)
     if longest <= excerpts.PLACES and len(contexts) <= excerpts.MOST_CONTEXTS:
         return None
-    known = dict(zip(table["item"].to_pylist(), table["label"].to_pylist(), strict=True))
+    label_of = dict(zip(table["item"].to_pylist(), table["label"].to_pylist(), strict=True))
     ids = pc.unique(table["item"])
     counted = "count" in table.column_names
     per = 100 if counted and _fractional(table) else 1
@@ -142,7 +146,7 @@ def _of_ranking(release: Release, at_zero: str) -> Explorer | None:
         per=per,
         at_zero=at_zero,
         views=views,
-        **_names(ids.to_pylist(), known),
+        **_names(ids.to_pylist(), label_of),
     )
 
 
@@ -157,8 +161,8 @@ def _title(kept: int, total: int, noun: str = "item") -> str:
     return f"All {total:,} {noun}s" if kept == total else f"The {kept:,} largest of {total:,} {noun}s"
 
 
-def _names(ids: Sequence[Any], known: dict[Any, str | None]) -> dict[str, Any]:
-    rows = excerpts.named([{"item": each} for each in ids], known)
+def _names(ids: Sequence[Any], label_of: dict[Any, str | None]) -> dict[str, Any]:
+    rows = excerpts.named([{"item": item} for item in ids], label_of)
     return {"names": [row["shown"] for row in rows], "ids": [row["id"] for row in rows]}
 
 
@@ -179,7 +183,10 @@ def _view(name: str, table: pa.Table, rows: Integers, per: int, size: int | None
     nearest = _whole(np.rint(count))
     half = per // 2 - 1 if per > 1 else 0  # what is sent rounds to what is shown elsewhere
     sent = np.clip(_whole(np.rint(count * per)), per * nearest - half, per * nearest + half)
-    low, high = (_whole(edge(table[end].to_numpy())) for edge, end in ((np.floor, "low"), (np.ceil, "high")))
+    low, high = (
+        _whole(round_outward(table[end].to_numpy()))
+        for round_outward, end in ((np.floor, "low"), (np.ceil, "high"))
+    )
     return View(name, rank, placed(sent), placed(nearest - low), placed(high - nearest))
 
 

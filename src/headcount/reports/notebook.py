@@ -15,7 +15,7 @@ from headcount._internal.notebook_display import Picture
 from headcount.errors import UnknownNameError, UsageError
 from headcount.methods.registry import table as described
 from headcount.releases.formatting import listed, some, whole
-from headcount.releases.ordering import told_nothing
+from headcount.releases.ordering import undecided_contexts
 from headcount.releases.top_k import top
 from headcount.reports.sentences import counted_words, interval_words
 
@@ -64,7 +64,7 @@ def card(release: Release) -> str:
         _line(_about(release)),
         _line(
             "Tables: "
-            + ", ".join(f"{name} ({some(each.num_rows, 'row')})" for name, each in release.tables.items())
+            + ", ".join(f"{name} ({some(table.num_rows, 'row')})" for name, table in release.tables.items())
         ),
     ]
     return str(Markup('<div class="headcount">{}</div>').format(Markup("\n").join(parts)))
@@ -89,19 +89,21 @@ def _sections(release: Release) -> list[Markup]:
     return [
         _table(
             described(name).title or name.rpartition("/")[2].capitalize(),
-            each.slice(0, ROWS).to_pylist(),
+            table.slice(0, ROWS).to_pylist(),
             number=None,
         )
-        for name, each in list(release.tables.items())[:_TABLES]
+        for name, table in list(release.tables.items())[:_TABLES]
     ]
 
 
 def _rankings(release: Release) -> list[Markup]:
     if release.contexts is None:
         return [_table("The best items", release.top(ROWS))]
-    silent, shown = told_nothing(release.chosen), list[Markup]()
-    telling = [each for each in release.contexts if each not in silent]
-    shown += [_table(f"The best items: {each}", release.top(ROWS // 2, each)) for each in telling[:_CONTEXTS]]
+    silent, shown = undecided_contexts(release.chosen), list[Markup]()
+    telling = [context for context in release.contexts if context not in silent]
+    shown += [
+        _table(f"The best items: {context}", release.top(ROWS // 2, context)) for context in telling[:_CONTEXTS]
+    ]
     more = len(telling) - _CONTEXTS
     if more > 0:
         shown.append(_line(f"And of {some(more, 'other context')}: see top(k, context)."))
@@ -114,7 +116,7 @@ def _answers(release: Release) -> list[Markup]:
     from headcount.reports.parts.query_answers import answer_blocks
 
     blocks = answer_blocks(release, 2 * ROWS)
-    shown = [_table(each.statement or "Counts of records", each.rows, number="answer") for each in blocks]
+    shown = [_table(block.statement or "Counts of records", block.rows, number="answer") for block in blocks]
     more = release.answers.num_rows - 2 * ROWS
     return [*shown, _line(f"And {some(more, 'more answer')}: see to_pandas()." if more > 0 else "")]
 
@@ -150,8 +152,8 @@ def _named(row: Mapping[str, Any]) -> Markup:
     """Write an item by its label, and its id beside it."""
     if row["label"] is None:
         return _text(row["item"])
-    said = Markup('<td class="text"><bdi>{}</bdi> <span class="quiet"><bdi>{}</bdi></span></td>')
-    return said.format(_short(row["label"]), _short(row["item"]))
+    cell = Markup('<td class="text"><bdi>{}</bdi> <span class="quiet"><bdi>{}</bdi></span></td>')
+    return cell.format(_short(row["label"]), _short(row["item"]))
 
 
 def _cell(name: str, value: Any) -> Markup:
@@ -202,19 +204,19 @@ def _line(text: str) -> Markup:
 
 def picture(release: Release, what: str | None = None) -> Picture:
     """Draw a release: its ``items``, by ``contexts``, or the ``activity`` of people; by default the first."""
-    made = {name: draw for name, draw in _DRAWN.items() if _has(release, name)}
-    if not made:
+    charts = {name: draw for name, draw in _DRAWN.items() if _is_drawable(release, name)}
+    if not charts:
         raise UsageError("this release holds no counts to draw", remedy="see its tables, or to_pandas()")
-    chosen = next(iter(made)) if what is None else what
-    if chosen not in made:
-        raise UnknownNameError.among("plot", chosen, made)
+    chosen = next(iter(charts)) if what is None else what
+    if chosen not in charts:
+        raise UnknownNameError.among("plot", chosen, charts)
     from headcount.reports.page import picture_of
 
-    figure = made[chosen](release)
+    figure = charts[chosen](release)
     return Picture(picture_of(figure), figure.words)
 
 
-def _has(release: Release, what: str) -> bool:
+def _is_drawable(release: Release, what: str) -> bool:
     tables = {"items": ("items", "edges"), "contexts": ("edges",), "activity": ("activity",)}
     return any(name in release.tables and release.tables[name].num_rows for name in tables[what])
 
@@ -227,7 +229,7 @@ def _items(release: Release) -> Figure:
     rows = excerpts.ranked(release)
     table = excerpts.columns(rows, "name", "count", "low", "high")
     title = f"The {some(len(rows), 'largest count')}"
-    return Figure.of("items", release_charts.ranking(table, title=title, counted=counted_words(release)))
+    return Figure.from_chart("items", release_charts.ranking(table, title=title, counted=counted_words(release)))
 
 
 def _contexts(release: Release) -> Figure:
@@ -239,7 +241,7 @@ def _contexts(release: Release) -> Figure:
     names = excerpts.contexts(release)
     grid = excerpts.grid(release, names)
     title = f"The largest counts, by {across(release)}"
-    return Figure.of(
+    return Figure.from_chart(
         "contexts", release_charts.heat_map(grid, title=title, counted=counted_words(release), contexts=names)
     )
 

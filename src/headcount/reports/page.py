@@ -54,7 +54,7 @@ class Figure:
     most_lines: int = 0
 
     @classmethod
-    def of(
+    def from_chart(
         cls, name: str, chart: alt.TopLevelMixin, note: str = "", narrow: alt.TopLevelMixin | None = None
     ) -> Figure:
         """Take title and theme out of a chart, since the page has its own."""
@@ -65,8 +65,10 @@ class Figure:
     def rows(self) -> list[dict[str, Any]]:
         """Return the data that all layers of the chart share."""
         data = self.spec["data"]
-        found: list[dict[str, Any]] = data["values"] if "values" in data else self.spec["datasets"][data["name"]]
-        return found
+        data_rows: list[dict[str, Any]] = (
+            data["values"] if "values" in data else self.spec["datasets"][data["name"]]
+        )
+        return data_rows
 
     def alone(self, subtitle: str = "") -> dict[str, Any]:
         """Return a description that needs no page: with its title, the light theme and a width of its own."""
@@ -90,19 +92,19 @@ def png_of(figure: Figure, subtitle: str = "") -> bytes:
 def vega_of(figure: Figure, theme: str, *, narrow: bool = False) -> dict[str, Any]:
     """Return a figure in the language of Vega, in a theme, for pages that have Vega alone."""
     spec = figure.narrow if narrow and figure.narrow is not None else figure.spec
-    made: dict[str, Any] = _converted(vl_convert.vegalite_to_vega, {**spec, "config": THEMES[theme]})
-    return made
+    vega: dict[str, Any] = _converted(vl_convert.vegalite_to_vega, {**spec, "config": THEMES[theme]})
+    return vega
 
 
 def write_pictures(figures: Sequence[Figure], folder: str | os.PathLike[str], subtitle: str = "") -> list[Path]:
     """Write every figure as SVG and PNG, without a browser; each file whole or not at all."""
-    made = []
+    paths = []
     for figure in figures:
         spec = figure.alone(subtitle)
         svg = _converted(vl_convert.vegalite_to_svg, spec)
-        made.append(write(svg, Path(folder) / f"{figure.name}.svg"))
-        made.append(write(png_of(figure, subtitle), Path(folder) / f"{figure.name}.png"))
-    return made
+        paths.append(write(svg, Path(folder) / f"{figure.name}.svg"))
+        paths.append(write(png_of(figure, subtitle), Path(folder) / f"{figure.name}.png"))
+    return paths
 
 
 def render(

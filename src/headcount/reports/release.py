@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from headcount.accounting.guarantee import Standing
-from headcount.accounting.noise_distributions import DiscreteGaussian, Law
+from headcount.accounting.noise_distributions import DiscreteGaussian, NoiseDistribution
 from headcount.releases.formatting import per_cent, whole
 from headcount.releases.release import Release
 from headcount.reports import excerpts, page
@@ -93,7 +93,7 @@ def release_page(release: Release, title: str = "") -> str:
 def figures_of(release: Release) -> list[Figure]:
     """Return the charts of counts: how active people are, the largest, all by size, and those by context."""
     counted, ranked, names = counted_words(release), excerpts.ranked(release), excerpts.contexts(release)
-    figures = [each.figure for each in activity.histograms(release)]
+    figures = [histogram.figure for histogram in activity.histograms(release)]
     if ranked:
         figures.append(_ranking_figure(release, ranked, counted))
     if "items" in release.tables and release.items.num_rows >= CURVE_FROM:
@@ -113,22 +113,22 @@ def _badge(release: Release) -> dict[str, str]:
 
 
 def _warnings(release: Release) -> list[str]:
-    said = []
+    sentences = []
     if release.guarantee.standing is Standing.CLAIMED:
-        said.append(release.guarantee.sentence())
+        sentences.append(release.guarantee.sentence())
     if release.simulated:
-        said.append(
+        sentences.append(
             "The noise came from a seeded source, for tests: whoever knows the seed can take it off again."
         )
-    return said
+    return sentences
 
 
 def _ranking_figure(release: Release, rows: Sequence[excerpts.Row], counted: str) -> Figure:
-    one = len(rows) == 1
+    is_single = len(rows) == 1
     if "items" in release.tables:
-        title = "The one item of the catalogue" if one else f"The {len(rows)} most counted items"
+        title = "The one item of the catalogue" if is_single else f"The {len(rows)} most counted items"
     else:
-        pairs = "pair" if one else f"{len(rows)} pairs"
+        pairs = "pair" if is_single else f"{len(rows)} pairs"
         title = f"The {pairs} of item and {across(release)} with the largest counts"
     table = excerpts.columns(rows, "name", "count", "low", "high")
     level = per_cent(release.interval.level)
@@ -138,17 +138,18 @@ def _ranking_figure(release: Release, rows: Sequence[excerpts.Row], counted: str
         note += " The limit may have swapped others."
     if release.uncovered is not None:
         note += f" {release.uncovered}"
-    if release_charts.furthest(table) is not None:
+    if release_charts.interval_cutoff(table) is not None:
         note += " An arrow says that an interval goes on beyond the chart; the table has its end."
     wide, narrow = (
-        release_charts.ranking(table, title=title, counted=counted, narrow=each) for each in (False, True)
+        release_charts.ranking(table, title=title, counted=counted, narrow=is_narrow)
+        for is_narrow in (False, True)
     )
-    return Figure.of("ranking", wide, note, narrow)
+    return Figure.from_chart("ranking", wide, note, narrow)
 
 
 def _curve_figure(release: Release, counted: str) -> Figure:
     items, level = release.items, release.interval.level
-    total, above = items.num_rows, release_charts.clear_of_noise(items)
+    total, above = items.num_rows, release_charts.count_significant(items)
     chance = round(total * (1 - level) / 2)
     title = f"{above:,} of {total:,} items stand clear of the noise"
     note = (
@@ -167,7 +168,7 @@ def _curve_figure(release: Release, counted: str) -> Figure:
     chart = release_charts.rank_size(
         items, title=title, counted=counted, level=level, noise_alone=noise_alone(release)
     )
-    return Figure.of("curve", chart, note)
+    return Figure.from_chart("curve", chart, note)
 
 
 def _heat_figure(release: Release, grid: pa.Table, names: Sequence[str], counted: str) -> Figure:
@@ -176,13 +177,13 @@ def _heat_figure(release: Release, grid: pa.Table, names: Sequence[str], counted
         f"The {items} most counted items, by {across(release)}" if items > 1 else f"One item, by {across(release)}"
     )
     wide, narrow = (
-        release_charts.heat_map(grid, title=title, counted=counted, contexts=names, narrow=each)
-        for each in (False, True)
+        release_charts.heat_map(grid, title=title, counted=counted, contexts=names, narrow=is_narrow)
+        for is_narrow in (False, True)
     )
     numbered = len(names) < release_charts.MOST_NUMBERED
     note = f"{counted}." + (" Cells without a number cannot be told from zero." if numbered else "")
     note = f"{note} {_left_out(release, names)}".strip()
-    return Figure.of("heat", wide, note, narrow if len(names) < NARROW_CONTEXTS else None)
+    return Figure.from_chart("heat", wide, note, narrow if len(names) < NARROW_CONTEXTS else None)
 
 
 def _left_out(release: Release, names: Sequence[str]) -> str:
@@ -194,12 +195,12 @@ def _lower(words: str) -> str:
     return words[:1].lower() + words[1:]
 
 
-def _kind(law: Law, on: str) -> str:
+def _kind(distribution: NoiseDistribution, on: str) -> str:
     """Name a law and its spread, exactly where that is short."""
-    if isinstance(law, DiscreteGaussian):
-        return f"discrete Gaussian noise{on} of standard deviation {law.variance**0.5:,.4g}"
-    exact = "" if law.scale.denominator == 1 else f" ({law.scale})"
-    return f"discrete laplace{on}, scale {float(law.scale):,.4g}{exact}"
+    if isinstance(distribution, DiscreteGaussian):
+        return f"discrete Gaussian noise{on} of standard deviation {distribution.variance**0.5:,.4g}"
+    exact = "" if distribution.scale.denominator == 1 else f" ({distribution.scale})"
+    return f"discrete laplace{on}, scale {float(distribution.scale):,.4g}{exact}"
 
 
 def _facts(release: Release) -> list[tuple[str, str]]:
@@ -210,15 +211,20 @@ def _facts(release: Release) -> list[tuple[str, str]]:
         ("Created", date_in_words(release.created)),
         ("Ranked by", "how many people have an item") if is_bare_ranking(release) else counted,
     ]
-    for name, law in release.noise.items():
-        on, reach = "" if law.on == "counts" else f" on {law.on}", whole(law.half_width(level))
-        facts.append((f"Noise in {name}", f"{_kind(law, on)}; {per_cent(level)} of draws lie within ±{reach}"))
+    for name, distribution in release.noise.items():
+        on, half_width = (
+            "" if distribution.on == "counts" else f" on {distribution.on}",
+            whole(distribution.half_width(level)),
+        )
+        facts.append(
+            (f"Noise in {name}", f"{_kind(distribution, on)}; {per_cent(level)} of draws lie within ±{half_width}")
+        )
     for name, values in release.chosen.items():
         chosen = ", ".join(f"{parameter} {value}" for parameter, value in values.items())
         privately = " privately" if release.is_private else ""
         facts.append((f"Chosen{privately} for {name}", chosen))
-    promise = f"{release.guarantee.amounts}: simulated, not private"
-    facts.append(("Promise", promise if release.simulated else release.guarantee.short()))
+    guarantee = f"{release.guarantee.amounts}: simulated, not private"
+    facts.append(("Promise", guarantee if release.simulated else release.guarantee.short()))
     if release.guarantee.assumes:
         facts.append(("Takes for granted", "; ".join(release.guarantee.assumes)))
     facts.append(("Catalogue", release.catalogue or "not recorded"))

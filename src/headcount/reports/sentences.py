@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from headcount.accounting.guarantee import in_short
+from headcount.accounting.guarantee import format_delta
 from headcount.events.contexts import SEPARATOR
 from headcount.events.times import LABELS
 from headcount.releases.formatting import per_cent
@@ -17,11 +17,11 @@ def counted_words(release: Release) -> str:
 
     Every display of counts carries these words.
     """
-    people = release.counts == "users"
+    counts_users = release.counts == "users"
     if release.interval.covers == "true":
-        return "Count of people" if people else "Count of records"
+        return "Count of people" if counts_users else "Count of records"
     count = "Smoothed count" if release.interval.covers == "smoothed" else "Count"
-    return f"{count} of people, of {bound(release)}" if people else f"{count} of {bound(release)}"
+    return f"{count} of people, of {bound(release)}" if counts_users else f"{count} of {bound(release)}"
 
 
 def interval_words(release: Release) -> str:
@@ -58,8 +58,8 @@ def bound(release: Release) -> str:
 def across(release: Release) -> str:
     """Say what contexts are: a weekday, an hour or a month without the column that it was read from."""
     name = release.context_name or "context"
-    part, of, _ = name.partition(" of ")
-    return part if of and part in LABELS else name.replace(SEPARATOR, " and ")
+    part, separator, _ = name.partition(" of ")
+    return part if separator and part in LABELS else name.replace(SEPARATOR, " and ")
 
 
 def meaning(release: Release) -> str:
@@ -68,7 +68,7 @@ def meaning(release: Release) -> str:
     if not release.is_private:
         return f"ε = {epsilon} is printed on this output, but do not rely on it: handle it like the raw log."
     apart = (
-        f", apart from rare outcomes that δ = {in_short(release.guarantee.delta)} allows for"
+        f", apart from rare outcomes that δ = {format_delta(release.guarantee.delta)} allows for"
         if release.guarantee.delta
         else ""
     )

@@ -44,7 +44,7 @@ def write_sheets(
         csv = [*(f"{name}.csv" for name in release.tables), "about.txt"]
         names = ["release.xlsx"] if shape == "xlsx" else csv
     _refuse(release, folder, names, force=force)
-    made = not folder.exists()
+    is_new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(prefix=".export.", dir=folder))
@@ -57,7 +57,7 @@ def write_sheets(
                 os.replace(aside / name, folder / name)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
-            if made and not any(folder.iterdir()):
+            if is_new and not any(folder.iterdir()):
                 folder.rmdir()
     except OSError as error:
         raise SurroundingsError.writing(folder, error, "--to") from error
@@ -66,7 +66,7 @@ def write_sheets(
 
 def _refuse(release: Release, folder: Path, names: Sequence[str], *, force: bool) -> None:
     """Refuse before any work what could not be written, or would overwrite something."""
-    above = next((each for each in (folder, *folder.absolute().parents) if each.exists()), None)
+    above = next((ancestor for ancestor in (folder, *folder.absolute().parents) if ancestor.exists()), None)
     if above is not None and not above.is_dir():
         raise UsageError(f"{above} is a file", remedy="give a folder to --to")
     for name in names:
@@ -106,7 +106,7 @@ def flat(table: pa.Table) -> pa.Table:
     """
     for place, field in enumerate(table.schema):
         if pa.types.is_nested(field.type):
-            texts = [None if each is None else json.dumps(each) for each in table[field.name].to_pylist()]
+            texts = [None if value is None else json.dumps(value) for value in table[field.name].to_pylist()]
             table = table.set_column(place, field.name, pa.array(texts, pa.string()))
     return table
 

@@ -22,8 +22,8 @@ from headcount.ledger import Account, Charge, Issued, Ledger, Reservation
 from headcount.ledger.charges import plain
 from headcount.ledger.names import check_name, user_name
 from headcount.ledger.windows import Clock, Span
-from headcount.methods.partition_selection.plan import done, found_nothing, split_among
-from headcount.noise.stages import charged_parts
+from headcount.methods.partition_selection.plan import completed_selections, find_empty_selection, split_among
+from headcount.noise.stages import charged_costs
 from headcount.releases.release import Release, load_earlier
 from headcount.run.prepare import Prepared
 
@@ -35,7 +35,7 @@ Outcome = TypeVar("Outcome")
 class WithheldError(DataError):
     """The one thing that is said of whatever goes wrong once events are read: more would tell about the data.
 
-    It is raised by :func:`withheld` alone, where what went wrong is forgotten already.
+    It is raised by :func:`withhold_errors` alone, where what went wrong is forgotten already.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class WithheldError(DataError):
         )
 
 
-def withheld(act: Callable[[], Outcome]) -> Outcome:
+def withhold_errors(act: Callable[[], Outcome]) -> Outcome:
     """Do something with events that have been opened: if it fails, or warns, nothing is told of why.
 
     The error has no cause and no context: an exception that is raised while another one is handled would carry
@@ -85,7 +85,7 @@ _SILENCE = _Silence()
 
 
 @dataclass(frozen=True)
-class Outlook:
+class ChargePreview:
     """What a ledger says of a request before it is run: what is left, or that it was issued already."""
 
     account: Account
@@ -129,14 +129,14 @@ class Outlook:
         >>> from headcount.ledger.windows import Windows
         >>> budget, charge = Budget.of("1", windows=Windows.of("1mo", time="when")), Charge(Decimal("0.5"))
         >>> account = Account("visits", None, budget, Spent(), 0, 0, 0)
-        >>> Outlook(account, "ann", None, charge, Decimal(1), range(300, 302)).words
+        >>> ChargePreview(account, "ann", None, charge, Decimal(1), range(300, 302)).words
         ', in each of 2 windows of 1 month, from 2026-01-01 to 2026-03-01'
         """
         windows, many = self.account.budget.windows, len(self.touched)
         if windows is None:
             return ""
-        each = f"in the window of {windows}" if many == 1 else f"in each of {many:,} windows of {windows}"
-        return f", {each}, from {windows.begin(self.touched[0])} to {windows.begin(self.touched[-1] + 1)}"
+        windows_words = f"in the window of {windows}" if many == 1 else f"in each of {many:,} windows of {windows}"
+        return f", {windows_words}, from {windows.begin(self.touched[0])} to {windows.begin(self.touched[-1] + 1)}"
 
 
 @dataclass(frozen=True)
@@ -190,40 +190,40 @@ class Charging:
         opened = Ledger(where) if isinstance(where, str) else where
         return cls(opened, name, version if at else None, analyst, again, owned)
 
-    def let_go(self) -> None:
+    def close(self) -> None:
         """Close a ledger that was opened here; it opens by itself should it be needed once more."""
         if self.owned:
             self.ledger.close()
 
-    def outlook(self, ready: Prepared) -> Outlook:
+    def preview_charge(self, ready: Prepared) -> ChargePreview:
         """Say where the request stands; refuse it as the ledger would. Charges nothing."""
-        charge, span, found = cost(ready), span_of(ready.log), None
+        charge, span, issued = cost(ready), span_of(ready.log), None
         if not self.again:
-            found = self.ledger.issued(self.dataset, self.version, *ready.identity())
-        if found is not None:
-            earlier(found, charge)
+            issued = self.ledger.issued(self.dataset, self.version, *ready.identity())
+        if issued is not None:
+            load_issued(issued, charge)
             account = self.ledger.show(self.dataset)
         else:
             account = self.ledger.check(self.dataset, self.analyst, charge, span)
         left, touched = self.ledger.left(self.dataset, self.analyst, span), account.budget.touched(span)
-        folder = None if found is None else found.folder
-        return Outlook(account, self.analyst, self.version, charge, left, touched, folder)
+        folder = None if issued is None else issued.folder
+        return ChargePreview(account, self.analyst, self.version, charge, left, touched, folder)
 
     def reserve(self, ready: Prepared) -> Reservation | Release:
         """Charge the request, or return what was issued for it before, which costs nothing."""
-        asked, catalogue = ready.identity()
+        request_identity, catalogue = ready.identity()
         charge = cost(ready)
-        made = self.ledger.reserve(
+        outcome = self.ledger.reserve(
             self.dataset,
             self.version,
             self.analyst,
-            asked,
+            request_identity,
             catalogue,
             charge,
             again=self.again,
             span=span_of(ready.log),
         )
-        return earlier(made, charge) if isinstance(made, Issued) else made
+        return load_issued(outcome, charge) if isinstance(outcome, Issued) else outcome
 
 
 def begin_reading(reservation: Reservation, log: EventLog) -> None:
@@ -236,7 +236,7 @@ def begin_reading(reservation: Reservation, log: EventLog) -> None:
     reservation.data_read()
 
 
-def charged(
+def record_charge(
     release: Release, reservation: Reservation, charging: Charging, spent: Charge | None = None
 ) -> Release:
     """Return a release that says what it was charged as, and that is issued where it is saved first.
@@ -249,10 +249,10 @@ def charged(
             try:
                 reservation.issue(folder, digest, spent)
             finally:
-                charging.let_go()
+                charging.close()
 
-    promised = release.guarantee.within(reservation.windows)
-    return dataclasses.replace(release, guarantee=promised, ledger=reservation.to_json(), on_save=issue)
+    guarantee = release.guarantee.within(reservation.windows)
+    return dataclasses.replace(release, guarantee=guarantee, ledger=reservation.to_json(), on_save=issue)
 
 
 def span_of(log: EventLog) -> Span | None:
@@ -279,31 +279,31 @@ def cost(ready: Prepared) -> Charge:
     """
     if not ready.guarantee.delta:
         return Charge.of(ready.guarantee)
-    price = ready.request.grant().price
+    budget = ready.request.grant().cost
     threshold: list[tuple[Decimal, Decimal]] = []
     if ready.selections:
-        selecting, price = split_among(ready.selections, price)
+        selecting, budget = split_among(ready.selections, budget)
         threshold = [(part.epsilon, part.delta) for part in selecting]
-    parts = charged_parts(ready.stages(price), price) if price.delta else [price]
-    known = Charge.of_stages(
+    parts = charged_costs(ready.stages(budget), budget) if budget.delta else [budget]
+    composed = Charge.of_stages(
         pure=[part.epsilon for part in parts if not part.delta],
         gaussian=[(part.epsilon, part.delta, part.rho) for part in parts if part.delta],
         threshold=threshold,
     )
-    whole = Charge.of(ready.guarantee, rho=known.rho, slack=known.slack)
-    return dataclasses.replace(whole, epsilon=min(whole.epsilon, known.epsilon))
+    whole = Charge.of(ready.guarantee, rho=composed.rho, slack=composed.slack)
+    return dataclasses.replace(whole, epsilon=min(whole.epsilon, composed.epsilon))
 
 
-def cost_in_the_end(ready: Prepared, release: Release) -> Charge | None:
+def final_cost(ready: Prepared, release: Release) -> Charge | None:
     """Return what was spent if it is less than the request costs: selection alone, where it found nothing."""
-    if found_nothing(release.chosen) is None:
+    if find_empty_selection(release.chosen) is None:
         return None
-    parts, _ = split_among(ready.selections, ready.request.grant().price)
-    spent = parts[: len(done(ready.selections, release.chosen))]
+    parts, _ = split_among(ready.selections, ready.request.grant().cost)
+    spent = parts[: len(completed_selections(ready.selections, release.chosen))]
     return Charge.of_stages(threshold=[(part.epsilon, part.delta) for part in spent])
 
 
-def earlier(issued: Issued, charge: Charge) -> Release:
+def load_issued(issued: Issued, charge: Charge) -> Release:
     """Return a release that was issued, or refuse if its folder is gone."""
     release = load_earlier(issued.folder, issued.digest)
     if release is None:

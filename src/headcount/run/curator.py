@@ -8,20 +8,25 @@ from typing import Any
 
 from headcount.accounting.budget import Grant
 from headcount.accounting.guarantee import Guarantee
-from headcount.accounting.noise_distributions import Law
+from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import GrantError, RefusedError
 from headcount.events.log import EventLog
 from headcount.events.sources.source import assumptions_of
 from headcount.methods.method import check_engine
-from headcount.methods.partition_selection.plan import found_nothing, promised, select_all, split_among
-from headcount.methods.partition_selection.release import advice, empty_release, told
-from headcount.methods.request import Spending
+from headcount.methods.partition_selection.plan import (
+    combine_guarantees,
+    find_empty_selection,
+    select_all,
+    split_among,
+)
+from headcount.methods.partition_selection.release import add_selection_steps, advice, empty_release
+from headcount.methods.request import ChargedRequest
 from headcount.noise import NoiseSource, OperatingSystemNoise
 from headcount.releases.release import Release, moment
-from headcount.run.charge import Charging, Outlook, begin_reading, charged, cost_in_the_end, withheld
-from headcount.run.prepare import Prepared, prepared
+from headcount.run.charge import ChargePreview, Charging, begin_reading, final_cost, record_charge, withhold_errors
+from headcount.run.prepare import Prepared, prepare_request
 
 
 @dataclass(frozen=True)
@@ -30,24 +35,28 @@ class Plan:
 
     guarantee: Guarantee
     cells: Mapping[str, int | None]
-    noise: Mapping[str, Law]
+    noise: Mapping[str, NoiseDistribution]
     selections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """How that will be selected which has no public list."""
-    ledger: Outlook | None = None
+    ledger: ChargePreview | None = None
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain data; a half-width holds before items and edges are reconciled."""
         noise = {
-            table: {**law.to_json(), "deviation": law.variance**0.5, "half_width_95": law.half_width(0.95)}
-            for table, law in self.noise.items()
+            table: {
+                **distribution.to_json(),
+                "deviation": distribution.variance**0.5,
+                "half_width_95": distribution.half_width(0.95),
+            }
+            for table, distribution in self.noise.items()
         }
-        promise = self.guarantee.to_json()
-        price = {"epsilon": promise["epsilon"], "delta": promise["delta"]}
+        guarantee = self.guarantee.to_json()
+        cost = {"epsilon": guarantee["epsilon"], "delta": guarantee["delta"]}
         cells, ledger = dict(self.cells), None if self.ledger is None else self.ledger.to_json()
         plan: dict[str, Any] = {
-            "guarantee": promise,
-            "price": price,
+            "guarantee": guarantee,
+            "price": cost,
             "cells": cells,
             "noise": noise,
             "ledger": ledger,
@@ -82,19 +91,19 @@ class Curator:
                 remedy="seeds are for tests; call the method itself there",
             )
 
-    def prepare(self, request: Spending, log: EventLog) -> Prepared:
+    def prepare(self, request: ChargedRequest, log: EventLog) -> Prepared:
         """Validate everything that can be validated without reading an event, and build the method once."""
-        ready = prepared(request, log)
+        ready = prepare_request(request, log)
         check_engine(ready.method.name, ready.method.bounds, self.engine, log)
-        for each in ready.selections:
-            check_engine(each.of.flag, each.bounds, self.engine, log)
+        for selection in ready.selections:
+            check_engine(selection.of.flag, selection.bounds, self.engine, log)
         return ready
 
     def plan(self, ready: Prepared) -> Plan:
         """Say what would happen; with a ledger, what it would cost there, and what is left."""
-        outlook = None if self.charging is None else self.charging.outlook(ready)
-        promised = ready.guarantee if outlook is None else ready.guarantee.within(outlook.account.budget.windows)
-        return Plan(promised, ready.cells, ready.laws, ready.selecting, outlook, ready.notes)
+        preview = None if self.charging is None else self.charging.preview_charge(ready)
+        guarantee = ready.guarantee if preview is None else ready.guarantee.within(preview.account.budget.windows)
+        return Plan(guarantee, ready.cells, ready.noise_distributions, ready.selecting, preview, ready.notes)
 
     def run(self, ready: Prepared) -> Release:
         """Release what is asked for; the grant must be spent exactly.
@@ -103,13 +112,13 @@ class Curator:
         """
         if self.charging is None:
             return self._run(ready)
-        made = self.charging.reserve(ready)
-        if isinstance(made, Release):
-            return made
-        begin_reading(made, ready.log)
+        outcome = self.charging.reserve(ready)
+        if isinstance(outcome, Release):
+            return outcome
+        begin_reading(outcome, ready.log)
         begun = moment()  # a release is dated by it: its end would tell how long the data took
-        release = replace(withheld(lambda: self._run(ready)), created=begun)
-        return charged(release, made, self.charging, cost_in_the_end(ready, release))
+        release = replace(withhold_errors(lambda: self._run(ready)), created=begun)
+        return record_charge(release, outcome, self.charging, final_cost(ready, release))
 
     def _run(self, ready: Prepared) -> Release:
         grant, request = ready.request.grant(), ready.request
@@ -119,20 +128,20 @@ class Curator:
             release = ready.method.release(ready.log, grant, self.noise, self.engine)
         if not grant.is_spent:
             raise GrantError(f"method {release.method} left a part of its grant unspent")
-        asked = request.model_dump(mode="json", exclude_defaults=True)
+        request_data = request.model_dump(mode="json", exclude_defaults=True)
         guarantee = release.guarantee.assuming(*assumptions_of(ready.log.source))
-        told_of = {"events": ready.log.requested(), request.command: asked}
-        return replace(release, guarantee=guarantee, request=told_of)
+        description = {"events": ready.log.requested(), request.command: request_data}
+        return replace(release, guarantee=guarantee, request=description)
 
     def _select(self, ready: Prepared, grant: Grant) -> Release:
         """Select what has no public list, and release what is asked for with what is left of the grant."""
         parts, rest = split_among(ready.selections, grant)
         log, selected = select_all(ready.selections, ready.log, parts, self.noise, self.engine)
-        nothing = found_nothing(selected)
+        nothing = find_empty_selection(selected)
         if nothing is None:
             release = ready.for_selected(log).release(log, rest, self.noise, self.engine)
         else:
             why = advice(nothing, selected[nothing.stage])
             release = empty_release(ready.method, log, rest, self.noise, ready.columns, why)
-        guarantee = promised(ready.selections, release.guarantee, ready.log, grant)
-        return told(replace(release, guarantee=guarantee), selected)
+        guarantee = combine_guarantees(ready.selections, release.guarantee, ready.log, grant)
+        return add_selection_steps(replace(release, guarantee=guarantee), selected)

@@ -16,8 +16,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from headcount._internal.spelling import speaks_python
-from headcount.accounting.budget import Amount, Sole
+from headcount._internal.spelling import translate_class_errors
+from headcount.accounting.budget import Amount, ExclusiveResource
 from headcount.accounting.guarantee import Guarantee
 from headcount.bounds import LinearQueries
 from headcount.engines.choose import engine_for
@@ -34,12 +34,12 @@ from headcount.methods.request import request_of
 from headcount.noise import OperatingSystemNoise
 from headcount.releases.formatting import some
 from headcount.releases.release import Release
-from headcount.run.charge import Charging, begin_reading, charged, withheld
-from headcount.run.prepare import prepared
+from headcount.run.charge import Charging, begin_reading, record_charge, withhold_errors
+from headcount.run.prepare import prepare_request
 
 
-@speaks_python
-class QuerySession(Sole):
+@translate_class_errors
+class QuerySession(ExclusiveResource):
     """Answers queries one by one; see :func:`headcount.query` for the parameters.
 
     ``updates`` is how many answers may be measured on the data, and ``expected`` how many queries there may be:
@@ -91,21 +91,21 @@ class QuerySession(Sole):
             self._mediator = self._begin(chosen)
 
     def _begin(self, engine: Engine) -> Mediator:
-        ready, grant = prepared(self._request, self._log), self._request.grant()
+        ready, grant = prepare_request(self._request, self._log), self._request.grant()
         method, self._guarantee = ready.method, ready.guarantee
         assert isinstance(method, PrivateWeights)  # noqa: S101
         check_engine(method.name, method.bounds, engine, self._log)
         if self._charging is None:
             return method.begin(ready.log, grant, OperatingSystemNoise(), engine)
-        made = self._charging.reserve(ready)
-        assert isinstance(made, Reservation)  # noqa: S101
-        begin_reading(made, ready.log)
-        self._reservation, self._guarantee = made, self._guarantee.within(made.windows)
-        return withheld(lambda: method.begin(ready.log, grant, OperatingSystemNoise(), engine))
+        reservation = self._charging.reserve(ready)
+        assert isinstance(reservation, Reservation)  # noqa: S101
+        begin_reading(reservation, ready.log)
+        self._reservation, self._guarantee = reservation, self._guarantee.within(reservation.windows)
+        return withhold_errors(lambda: method.begin(ready.log, grant, OperatingSystemNoise(), engine))
 
     def __repr__(self) -> str:
-        asked = f"{some(len(self._replies), 'answer')} so far, {self.left} more may be measured"
-        return f"<QuerySession: {self.guarantee.short()}; {asked}>"
+        progress = f"{some(len(self._replies), 'answer')} so far, {self.left} more may be measured"
+        return f"<QuerySession: {self.guarantee.short()}; {progress}>"
 
     @property
     def guarantee(self) -> Guarantee:
@@ -131,10 +131,12 @@ class QuerySession(Sole):
 
     def ask_all(self, query: Any) -> list[Reply]:
         """Answer all counts that a statement with GROUP BY asks for, or several rows."""
-        with self.alone():
+        with self.exclusively():
             rows, named = self._read(query)
             mediator = self._mediator
-            replies = mediator.reply(rows) if self._charging is None else withheld(lambda: mediator.reply(rows))
+            replies = (
+                mediator.reply(rows) if self._charging is None else withhold_errors(lambda: mediator.reply(rows))
+            )
             self._replies += replies
             self._named += named
             return replies
@@ -144,23 +146,23 @@ class QuerySession(Sole):
         grid = self._request.grid
         if isinstance(query, str):
             counted = list(counts_of(query, grid))
-            rows = LinearQueries.from_masks((each.mask for each in counted), grid.cells)
-            return rows, [(each.statement, each.cell) for each in counted]
-        rows = LinearQueries.of(np.atleast_2d(np.asarray(query)), grid.cells)
+            rows = LinearQueries.from_masks((count_query.mask for count_query in counted), grid.cells)
+            return rows, [(count_query.statement, count_query.cell) for count_query in counted]
+        rows = LinearQueries.from_matrix(np.atleast_2d(np.asarray(query)), grid.cells)
         return rows, [(f"row {len(self._named) + place + 1}", ()) for place in range(rows.size)]
 
     def release(self) -> Release:
         """Return all answers so far as a release, with the promise of the whole session."""
-        with self.alone():
-            named = Named(tuple(each for each, _ in self._named), tuple(cell for _, cell in self._named))
+        with self.exclusively():
+            named = Named(tuple(statement for statement, _ in self._named), tuple(cell for _, cell in self._named))
             release = answered(
                 self._request.asked, self._log, self._guarantee, self._mediator, named, self._replies
             )
-        asked = self._request.model_dump(mode="json", exclude_defaults=True)
-        release = replace(release, request={"events": self._log.requested(), self._request.command: asked})
+        request_data = self._request.model_dump(mode="json", exclude_defaults=True)
+        release = replace(release, request={"events": self._log.requested(), self._request.command: request_data})
         if self._charging is None or self._reservation is None:
             return release
-        return charged(release, self._reservation, self._charging)
+        return record_charge(release, self._reservation, self._charging)
 
     def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write all answers so far as a release folder; with a ledger, note there that they are published."""
@@ -170,7 +172,7 @@ class QuerySession(Sole):
         """Let go of the data; what was reserved stays spent."""
         self._mediator.end()
         if self._charging is not None and self.is_home:
-            self._charging.let_go()
+            self._charging.close()
 
     def __enter__(self) -> Self:
         return self

@@ -1,6 +1,6 @@
 """Who may do what, in one place: every route belongs to one door, and a door lets in whom it names.
 
-A router is made by :func:`door`; the application refuses to start with a route that has none. What one sees
+A router is made by :func:`router_for`; the application refuses to start with a route that has none. What one sees
 *behind* a door, such as whose releases, is decided by the services, which are told who asks.
 
 A door is looked at before the body of a request is read, and so is where the request comes from; no body is longer
@@ -22,7 +22,7 @@ from headcount.errors import HeadcountError
 from headcount.studio.security.csrf import SAFE, check_origin
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_UPLOADS: set[Callable[..., Any]] = set()
+_UPLOAD_ENDPOINTS: set[Callable[..., Any]] = set()
 
 
 class Role(StrEnum):
@@ -32,7 +32,7 @@ class Role(StrEnum):
     ANALYST = "analyst"
 
 
-class Door(StrEnum):
+class AccessLevel(StrEnum):
     """Whom a route lets in."""
 
     ANYONE = "anyone"
@@ -64,57 +64,61 @@ class NotAllowedError(HeadcountError):
     """Somebody asks for what is not for them."""
 
 
-def door(who: Door, **settings: Any) -> APIRouter:
+def router_for(who: AccessLevel, **settings: Any) -> APIRouter:
     """Return a router whose routes let in these alone."""
     return APIRouter(dependencies=[Depends(_Guard(who))], route_class=_GuardedRoute, **settings)
 
 
-def uploads(endpoint: _F) -> _F:
+def takes_uploads(endpoint: _F) -> _F:
     """Mark what takes uploads: its body may be as long as the settings allow for these."""
-    _UPLOADS.add(endpoint)
+    _UPLOAD_ENDPOINTS.add(endpoint)
     return endpoint
 
 
 def visitor(request: Request) -> Visitor:
     """Return who asks; found out once for each request, before any route runs."""
-    found: Visitor = request.state.visitor
-    return found
+    current_visitor: Visitor = request.state.visitor
+    return current_visitor
 
 
-def door_of(route: Any) -> Door | None:
+def access_level_of(route: Any) -> AccessLevel | None:
     """Return the door that a route belongs to, None if it has none."""
     if not isinstance(route, _GuardedRoute):
         return None
-    held = [each.dependency for each in route.dependencies if isinstance(each.dependency, _Guard)]
-    return held[0].who if len(held) == 1 else None
+    guards = [
+        route_dependency.dependency
+        for route_dependency in route.dependencies
+        if isinstance(route_dependency.dependency, _Guard)
+    ]
+    return guards[0].who if len(guards) == 1 else None
 
 
 @dataclass(frozen=True)
 class _Guard:
-    who: Door
+    who: AccessLevel
 
     def __call__(self, request: Request) -> None:
         asks = visitor(request)
-        if self.who is Door.ANYONE:
+        if self.who is AccessLevel.ANYONE:
             return
         if asks.role is None:
             raise NotSignedInError("nobody is signed in", remedy="sign in first")
-        if self.who is Door.CURATORS and not asks.is_curator:
+        if self.who is AccessLevel.CURATORS and not asks.is_curator:
             raise NotAllowedError("this is for curators", remedy="ask a curator")
 
 
 class _GuardedRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
-        who = door_of(self)
+        who = access_level_of(self)
 
         async def guarded(request: Request) -> Response:
             if who is None:
                 raise NotAllowedError("this has no door")
             _Guard(who)(request)
             limits = request.app.state.studio.settings.limits
-            most = limits.upload_bytes if self.endpoint in _UPLOADS else limits.form_bytes
-            request = _limited(request, most)
+            most = limits.upload_bytes if self.endpoint in _UPLOAD_ENDPOINTS else limits.form_bytes
+            request = _limit_body(request, most)
             try:
                 if request.method not in SAFE and not visitor(request).by_token:
                     await check_origin(request, visitor(request).csrf)
@@ -125,10 +129,10 @@ class _GuardedRoute(APIRoute):
         return guarded
 
 
-def _limited(request: Request, most: int) -> Request:
+def _limit_body(request: Request, most: int) -> Request:
     """Return a request whose body is at most so long, whatever it says of itself."""
-    said = request.headers.get("content-length", "0")
-    if not said.isdecimal() or int(said) > most:
+    content_length = request.headers.get("content-length", "0")
+    if not content_length.isdecimal() or int(content_length) > most:
         raise _too_large(most)
     receive: Receive = request.receive
     read = 0

@@ -12,21 +12,21 @@ from fastapi import APIRouter, FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from headcount.studio import api, pages
-from headcount.studio.access import door_of
-from headcount.studio.security.middleware import Shell
+from headcount.studio.access import access_level_of
+from headcount.studio.security.middleware import SecurityMiddleware
 from headcount.studio.settings import Settings
 from headcount.studio.studio import Studio
 from headcount.studio.web import error_responses
-from headcount.studio.web.openapi import Described
+from headcount.studio.web.openapi import DocumentedFastAPI
 from headcount.version import __version__
 
 
 def create_app(settings: Settings) -> FastAPI:
     """Return the application of a studio that is made, or opened again, as the settings say."""
-    return app_of(Studio(settings))
+    return app_for_studio(Studio(settings))
 
 
-def app_of(studio: Studio) -> FastAPI:
+def app_for_studio(studio: Studio) -> FastAPI:
     """Return the application of a studio; the queue is worked on from when it is served until it ends."""
 
     @asynccontextmanager
@@ -37,7 +37,7 @@ def app_of(studio: Studio) -> FastAPI:
         finally:
             await run_in_threadpool(studio.stop)
 
-    app = Described(
+    app = DocumentedFastAPI(
         title="Headcount studio",
         version=__version__,
         lifespan=lifespan,
@@ -49,11 +49,11 @@ def app_of(studio: Studio) -> FastAPI:
     app.state.origin = f"{parts.scheme}://{parts.netloc}"
     app.state.routes = []
     for router in routers():
-        check_doors(router)
+        check_access_levels(router)
         app.include_router(router)
         app.state.routes += router.routes
     error_responses.install(app)
-    app.add_middleware(Shell, studio=studio)
+    app.add_middleware(SecurityMiddleware, studio=studio)
     return app
 
 
@@ -65,8 +65,8 @@ def routers() -> Iterator[APIRouter]:
                 yield from importlib.import_module(module.name).ROUTERS
 
 
-def check_doors(router: APIRouter) -> None:
+def check_access_levels(router: APIRouter) -> None:
     """Refuse a router with a route that has no door."""
     for route in router.routes:
-        if door_of(route) is None:
+        if access_level_of(route) is None:
             raise TypeError(f"{getattr(route, 'path', route)} has no door: make its router with access.door")

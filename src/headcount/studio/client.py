@@ -95,14 +95,14 @@ class Client:
             _unpack(packed, Path(folder))
             return load(folder)
 
-    def plan(self, dataset: str, family: str = "counts", **asked: Any) -> Json:
+    def plan(self, dataset: str, family: str = "counts", **fields: Any) -> Json:
         """Return what a request would promise and cost, and how far off it would be; it costs nothing."""
-        body = {"family": family, "asked": asked}
+        body = {"family": family, "asked": fields}
         return dict(self._json("POST", f"datasets/{self._dataset(dataset)}/plan", body))
 
-    def ask(self, dataset: str, family: str = "counts", *, title: str = "", **asked: Any) -> Json:
+    def ask(self, dataset: str, family: str = "counts", *, title: str = "", **fields: Any) -> Json:
         """Ask for a release, which is charged to one's own budget, and return the job that makes it."""
-        body = {"dataset": self._dataset(dataset), "family": family, "asked": asked, "title": title}
+        body = {"dataset": self._dataset(dataset), "family": family, "asked": fields, "title": title}
         return dict(self._json("POST", "jobs", body))
 
     def job(self, job: str | Mapping[str, Any]) -> Json:
@@ -112,22 +112,22 @@ class Client:
     def wait(self, job: str | Mapping[str, Any], *, seconds: float = 3600.0, every: float = 1.0) -> Release:
         """Wait for a job, and return what it released; one that did not end well is raised as its error."""
         until = time.monotonic() + seconds
-        while (found := self.job(job))["state"] not in _OVER:
+        while (status := self.job(job))["state"] not in _OVER:
             if time.monotonic() >= until:
                 raise SurroundingsError(f"the job has not ended after {seconds:g} seconds", remedy="wait longer")
             time.sleep(every)
-        outcome = found.get("outcome") or {}
-        if found["state"] != "done" or "release" not in outcome:
+        outcome = status.get("outcome") or {}
+        if status["state"] != "done" or "release" not in outcome:
             raise _error(outcome, 0)
         return self.release(str(outcome["release"]))
 
     def _dataset(self, given: str) -> str:
-        known = {each["name"]: str(each["id"]) for each in self.datasets()}
-        if given in known.values():
+        ids_by_name = {dataset["name"]: str(dataset["id"]) for dataset in self.datasets()}
+        if given in ids_by_name.values():
             return given
-        if given not in known:
-            raise UnknownNameError.among("dataset", given, known)
-        return known[given]
+        if given not in ids_by_name:
+            raise UnknownNameError.among("dataset", given, ids_by_name)
+        return ids_by_name[given]
 
     def _get(self, path: str) -> Any:
         return self._json("GET", path)
@@ -158,7 +158,7 @@ class Client:
                 return content
         except urllib.error.HTTPError as error:
             with error:
-                raise _error(_told(error.read()), error.code) from None
+                raise _error(_parse_json_object(error.read()), error.code) from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             raise SurroundingsError(
@@ -182,26 +182,28 @@ def _quoted(text: str) -> str:
     return urllib.parse.quote(text, safe="")
 
 
-def _told(content: bytes) -> Mapping[str, Any]:
+def _parse_json_object(content: bytes) -> Mapping[str, Any]:
     try:
-        found = json.loads(content)
+        data = json.loads(content)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return data if isinstance(data, dict) else {}
 
 
-def _error(told: Mapping[str, Any], status: int) -> HeadcountError:
+def _error(answer: Mapping[str, Any], status: int) -> HeadcountError:
     """Return the error that an answer tells of.
 
     >>> _error({"error": "UsageError", "problem": "k is missing", "remedy": "give one"}, 400)
     UsageError('k is missing; give one')
     """
     usual = SurroundingsError if status >= 500 else _BY_STATUS.get(status, UsageError if status else RefusedError)
-    kind = getattr(errors, str(told.get("error")), usual)
+    kind = getattr(errors, str(answer.get("error")), usual)
     kind = kind if isinstance(kind, type) and issubclass(kind, HeadcountError) else usual
     silent = f"the studio answered with {status}" if status else "the job did not end well"
-    made: HeadcountError = kind(told.get("problem") or silent, given=told.get("given"), remedy=told.get("remedy"))
-    return made
+    error: HeadcountError = kind(
+        answer.get("problem") or silent, given=answer.get("given"), remedy=answer.get("remedy")
+    )
+    return error
 
 
 def _unpack(packed: bytes, folder: Path) -> None:

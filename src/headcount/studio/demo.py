@@ -8,7 +8,7 @@ from headcount.lab.synthetic.logs import checkins
 from headcount.studio.access import Role
 from headcount.studio.studio import Studio
 
-PEOPLE = {Role.CURATOR: "cora", Role.ANALYST: "ann"}
+ACCOUNTS = {Role.CURATOR: "cora", Role.ANALYST: "ann"}
 PASSWORD = "everybody may look"  # noqa: S105 - a demo listens to this machine alone
 
 _ABOUT = (
@@ -16,26 +16,26 @@ _ABOUT = (
     "Nobody in it ever lived."
 )
 _READ = {"user": "user", "item": "venue", "items": "venues.csv", "context": "weekday:time"}
-_ASKED: tuple[tuple[str, dict[str, Any]], ...] = (
+_REQUESTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("Visits by weekday", {"epsilon": "1"}),
     ("Visits by weekday, nearer to the truth", {"epsilon": "2"}),
 )
 """The first is published, the second is to be reviewed."""
 
 
-def furnish(studio: Studio) -> None:
+def fill_demo(studio: Studio) -> None:
     """Put the made-up city into a studio that is new, before it is served."""
-    people = {role: studio.people.create(name, role, PASSWORD) for role, name in PEOPLE.items()}
-    curator = people[Role.CURATOR].visitor()
+    accounts = {role: studio.users.create(name, role, PASSWORD) for role, name in ACCOUNTS.items()}
+    curator = accounts[Role.CURATOR].visitor()
     checkins(studio.settings.files, users=20_000, venues=300, events=500_000)
     city = studio.datasets.register(
         curator, name="city", about=_ABOUT, source={"files": ["visits.parquet"]}, flags=_READ, version="2026-h1"
     )
     studio.datasets.open(curator, city.id, epsilon="8")
-    studio.datasets.allow(curator, city.id, people[Role.ANALYST].id, "2")
-    for title, asked in _ASKED:
-        studio.jobs.ask(curator, dataset=city.id, family="counts", asked=asked, title=title)
-    while studio.work.once():
+    studio.datasets.allow(curator, city.id, accounts[Role.ANALYST].id, "2")
+    for title, request in _REQUESTS:
+        studio.jobs.ask(curator, dataset=city.id, family="counts", asked=request, title=title)
+    while studio.work.run_next():
         pass
     first = studio.releases.listed(curator)[-1]
     studio.releases.publish(curator, first.id)

@@ -30,10 +30,10 @@ CONNECTIONS = 1000
 def config_of(app: FastAPI, settings: Settings) -> Config:
     """Return how an application is served."""
     most = min(CONNECTIONS, _descriptors() // 2)  # the other half is for databases, files and processes
-    PatientProtocol.incomplete_most = max(1, most // 2)
+    DeadlineProtocol.incomplete_most = max(1, most // 2)
     return Config(
         app,
-        http=PatientProtocol,
+        http=DeadlineProtocol,
         log_level="warning",
         ws="none",
         server_header=False,
@@ -56,11 +56,11 @@ def _descriptors() -> int:
     return 2 * CONNECTIONS if soft == resource.RLIM_INFINITY else soft
 
 
-class PatientProtocol(H11Protocol):
+class DeadlineProtocol(H11Protocol):
     """HTTP/1.1 whose patience with a slow client is bounded."""
 
     incomplete_most: ClassVar[int] = CONNECTIONS // 2
-    _incomplete: ClassVar[dict[PatientProtocol, None]] = {}
+    _incomplete: ClassVar[dict[DeadlineProtocol, None]] = {}
     """Connections whose request is not complete, in the order in which they may have to make room."""
     _deadline: asyncio.TimerHandle | None = None
     _reader_deadline: asyncio.TimerHandle | None = None

@@ -6,16 +6,16 @@ from fastapi import Request
 
 from headcount.ledger import Ledger
 from headcount.studio.folder_lock import FolderLock
-from headcount.studio.jobs.service import Work
+from headcount.studio.jobs.service import JobService
 from headcount.studio.security.middleware import Cookies
-from headcount.studio.services.exploration.release_cache import Shelf
+from headcount.studio.services.exploration.release_cache import ReleaseCache
 from headcount.studio.settings import Settings
-from headcount.studio.store.audit_log import Deeds
-from headcount.studio.store.database import Store
+from headcount.studio.store.audit_log import AuditLog
+from headcount.studio.store.database import StudioDatabase
 from headcount.studio.store.datasets import Datasets
 from headcount.studio.store.jobs import Jobs
 from headcount.studio.store.releases import Releases
-from headcount.studio.store.users import People
+from headcount.studio.store.users import Users
 
 
 class Studio:
@@ -27,19 +27,19 @@ class Studio:
         self.settings = settings
         self.cookies = Cookies(settings)
         self._lock = FolderLock(settings.data)
-        self.store = Store(settings.store_url)
+        self.store = StudioDatabase(settings.store_url)
         self.ledger = Ledger(settings.ledger_url)
-        self.people = People(self.store)
-        self.deeds = Deeds(self.store)
+        self.users = Users(self.store)
+        self.audit_log = AuditLog(self.store)
         self.datasets = Datasets(settings, self.store, self.ledger)
         self.jobs = Jobs(settings.limits, self.store, self.datasets)
         self.releases = Releases(settings, self.store)
-        self.shelf = Shelf()
-        self.work = Work(settings, self.jobs, self.datasets, self.releases, self.ledger)
+        self.release_cache = ReleaseCache()
+        self.work = JobService(settings, self.jobs, self.datasets, self.releases, self.ledger)
 
     def set_up_link(self) -> str | None:
         """Return a new link for the first curator, which ends earlier ones; None once somebody can sign in."""
-        secret = self.people.set_up()
+        secret = self.users.set_up()
         return None if secret is None else self.link(secret)
 
     def link(self, secret: str) -> str:
@@ -60,5 +60,5 @@ class Studio:
 
 def studio_of(request: Request) -> Studio:
     """Return the studio that a request is made to."""
-    found: Studio = request.app.state.studio
-    return found
+    studio: Studio = request.app.state.studio
+    return studio

@@ -16,7 +16,7 @@ from headcount.studio.settings import Settings
 
 FOLDER = "uploads"
 _PART = ".part"
-ENDINGS = (
+ALLOWED_EXTENSIONS = (
     ".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".parquet", ".jsonl", ".ndjson", ".jsonl.gz",
     ".arrow", ".feather", ".db", ".sqlite", ".duckdb", ".toml",
 )  # fmt: skip
@@ -117,17 +117,23 @@ def keep(settings: Settings, file: BinaryIO, name: str, length: int | None = Non
         return upload.finish()
 
 
-def tidy(settings: Settings) -> None:
+def remove_partial_uploads(settings: Settings) -> None:
     """Remove what came in while the server ended."""
     for part in settings.files.glob(f"{FOLDER}/*/{_PART}"):
         shutil.rmtree(part.parent, ignore_errors=True)
 
 
-def listed(settings: Settings) -> list[str]:
+def list_files(settings: Settings) -> list[str]:
     """Return the names of all files of the studio that something can be made of, without those that come in."""
     root = settings.files
-    found = (path.relative_to(root) for path in root.rglob("*") if path.is_file() and not path.is_symlink())
-    return sorted(each.as_posix() for each in found if not any(part.startswith(".") for part in each.parts))
+    relative_paths = (
+        path.relative_to(root) for path in root.rglob("*") if path.is_file() and not path.is_symlink()
+    )
+    return sorted(
+        relative_path.as_posix()
+        for relative_path in relative_paths
+        if not any(part.startswith(".") for part in relative_path.parts)
+    )
 
 
 def checked_name(name: str) -> str:
@@ -139,10 +145,10 @@ def checked_name(name: str) -> str:
     last = re.split(r"[\\/]", name)[-1]
     plain = re.sub(r"[^\w.-]+", "_", last, flags=re.ASCII).strip("._-")
     plain = re.sub(r"_+(?=\.)", "", plain)[-_LONGEST:]
-    if not plain.lower().endswith(ENDINGS) or not Path(plain).stem:
+    if not plain.lower().endswith(ALLOWED_EXTENSIONS) or not Path(plain).stem:
         raise UsageError(
             "files of this kind are not taken",
             given=last[:80],
-            remedy=f"send one that ends in {', '.join(ENDINGS)}",
+            remedy=f"send one that ends in {', '.join(ALLOWED_EXTENSIONS)}",
         )
     return plain

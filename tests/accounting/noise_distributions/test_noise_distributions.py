@@ -12,7 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace, law_from_json
+from headcount.accounting.noise_distributions import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    noise_distribution_from_json,
+)
 from tests.support.distributions import laplace_upper_tail
 
 scales = st.one_of(
@@ -64,7 +68,7 @@ def test_a_tiny_scale() -> None:
 
 
 @given(st.fractions(min_value=Fraction(1, 10**6), max_value=2**31 - 1))
-def test_a_law_round_trips_exactly(scale: Fraction) -> None:
+def test_a_distribution_round_trips_exactly(scale: Fraction) -> None:
     law = DiscreteLaplace(scale)
     assert DiscreteLaplace.from_json(json.loads(json.dumps(law.to_json()))) == law
 
@@ -106,8 +110,8 @@ def test_a_fine_bell() -> None:
 
 
 @given(st.fractions(min_value=Fraction(1, 10**6), max_value=2**31 - 1), st.sampled_from(["counts", "group sums"]))
-def test_any_law_round_trips_exactly(spread: Fraction, on: str) -> None:
+def test_any_distribution_round_trips_exactly(spread: Fraction, on: str) -> None:
     for law in (DiscreteGaussian(spread, Fraction(1, 65536), on), DiscreteLaplace(spread, Fraction(1), on)):
-        assert law_from_json(json.loads(json.dumps(law.to_json()))) == law
+        assert noise_distribution_from_json(json.loads(json.dumps(law.to_json()))) == law
     with pytest.raises(KeyError):
-        law_from_json({"law": "gumbel", "scale": "1"})
+        noise_distribution_from_json({"law": "gumbel", "scale": "1"})

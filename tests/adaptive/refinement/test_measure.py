@@ -15,8 +15,8 @@ import pytest
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace
 from headcount.adaptive.empirical_bayes import Posterior
-from headcount.adaptive.refinement.measure import ITEMS_LOOKED_AT, Looked
-from headcount.bounds import Look
+from headcount.adaptive.refinement.measure import REFINED_ITEMS, Refinement
+from headcount.bounds import TopItemCounts
 from headcount.bounds.counts.activity_bins import bin_of
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
@@ -53,72 +53,72 @@ def uneven(people: int, items: int, *, seed: int = 1) -> EventLog:
 
 
 def widths(release: Release, exact: Floats) -> Floats:
-    low, high = (release.items[each].to_numpy() for each in ("low", "high"))
+    low, high = (release.items[end].to_numpy() for end in ("low", "high"))
     first = np.argsort(-exact, kind="stable")[:10]
     return np.asarray((high - low)[first] / exact[first])
 
 
 @COUNTINGS
-def test_the_largest_counts_are_asked_for_again_by_themselves(counting: Counting) -> None:
+def test_the_largest_counts_are_measured_again_automatically(counting: Counting) -> None:
     engine = Watching()
     with (
-        watched("methods.counts.adaptive.look_closer") as looks,
-        watched("adaptive.refinement.measure.add") as added,
+        watched("methods.counts.adaptive.refine_first_items") as looks,
+        watched("adaptive.refinement.measure.add_noise") as added,
     ):
         released(town(200, 80, 9, counting=counting), "50", engine=engine, limit=9)
     (look,) = looks
     counts = look.given[3].mean  # nobody is heavy: nothing changes places once they are scaled up
     places = look.result.places
-    assert np.unique(places).size == ITEMS_LOOKED_AT
+    assert np.unique(places).size == REFINED_ITEMS
     assert counts[places].min() >= np.delete(counts, places).max()
-    (asked,) = engine.looked
-    assert asked is look.given[1].bound
-    assert asked.among.places.tolist() == places.tolist()
-    assert not any(bound.among is not None for bound, _ in engine.asked)
+    (bound,) = engine.looked
+    assert bound is look.given[1].bound
+    assert bound.among.places.tolist() == places.tolist()
+    assert not any(bound.among is not None for bound, _ in engine.measured_bounds)
     people, counted = added
     assert people.given[0] is look.given[2].people
     assert counted.given[0] is look.given[2].counts[look.given[1].bound.limits.index(look.result.limit)]
 
 
 @COUNTINGS
-def test_both_questions_pay_for_one_person(counting: Counting) -> None:
+def test_both_measurements_share_the_budget_of_one_user(counting: Counting) -> None:
     """A histogram that everybody is in once, and counts of which a person moves no more than the limit."""
-    with watched("adaptive.refinement.measure.add") as added:
+    with watched("adaptive.refinement.measure.add_noise") as added:
         release = released(town(200, 80, 9, counting=counting), "2")
     histogram, call = added
     people, grant, _ = histogram.given
     assert (people.sensitivity.l1, grant.exact) == (1, 2 * Fraction(2, 100))
-    assert histogram.result.law == DiscreteLaplace(Fraction(25))
+    assert histogram.result.distribution == DiscreteLaplace(Fraction(25))
     bounded, grant, _ = call.given
-    assert bounded.sensitive_values.shape == (ITEMS_LOOKED_AT,)
+    assert bounded.sensitive_values.shape == (REFINED_ITEMS,)
     assert grant.exact == 2 * Fraction(6, 100)
     limit = bounded.sensitivity.l1 // bounded.unit
-    assert call.result.law.scale == limit / grant.exact
+    assert call.result.distribution.scale == limit / grant.exact
     assert f"a limit of {limit:,} was chosen" in release.explain()
-    assert f"The {ITEMS_LOOKED_AT} items with the largest counts were then counted once more" in release.explain()
+    assert f"The {REFINED_ITEMS} items with the largest counts were then counted once more" in release.explain()
 
 
 def test_with_delta_both_have_gaussian_noise() -> None:
-    with watched("adaptive.refinement.measure.add") as added:
+    with watched("adaptive.refinement.measure.add_noise") as added:
         released(town(200, 80, 9), "2", noise="gaussian")
     assert len(added) == 2
     for call in added:
-        assert isinstance(call.result.law, DiscreteGaussian)
-        assert call.given[1].price.delta > 0
+        assert isinstance(call.result.distribution, DiscreteGaussian)
+        assert call.given[1].cost.delta > 0
 
 
-def test_of_edges_alone_nothing_is_looked_at_or_paid() -> None:
-    with watched("methods.counts.adaptive.look_closer") as looks:
+def test_item_contexts_alone_need_no_refinement() -> None:
+    with watched("methods.counts.adaptive.refine_first_items") as looks:
         release = released(town(60, 8, 9), what="edges")
     assert not looks
     assert "once more" not in release.explain()
 
 
-def test_under_a_cap_records_beyond_it_weigh_less_in_a_look_as_well() -> None:
+def test_a_cap_down_weights_records_in_a_refinement_too() -> None:
     """200 people with 9 records of 8 items, all looked at: under a cap of 6 they have 6, and no limit is above."""
     owners = np.repeat(np.arange(200), 9)
     log = log_of(owners, np.random.default_rng(1).integers(0, 8, owners.size), 8)
-    with watched("adaptive.refinement.measure.add") as added:
+    with watched("adaptive.refinement.measure.add_noise") as added:
         release = released(log, "50", at_most=6)
     people, counted = (call.given[0] for call in added)
     assert people.sensitive_values[bin_of(np.array([6]))[0]] == 200
@@ -126,7 +126,7 @@ def test_under_a_cap_records_beyond_it_weigh_less_in_a_look_as_well() -> None:
     assert counts_of(release).sum() == pytest.approx(200 * 6, rel=0.05)
 
 
-def test_a_catalogue_may_be_shorter_than_the_look() -> None:
+def test_a_catalogue_may_be_shorter_than_the_refinement() -> None:
     for items in (1, 2, 7):
         assert len(released(town(50, items, 3)).items) == items
 
@@ -134,8 +134,8 @@ def test_a_catalogue_may_be_shorter_than_the_look() -> None:
 def test_noise_that_cannot_be_drawn_is_refused_before_anything_is_measured() -> None:
     engine = Watching()
     with pytest.raises(UsageError):
-        Adaptive(what="items").laws(town(60, 8, 5), Grant("1e-15"))
-    assert not engine.asked
+        Adaptive(what="items").noise_distributions(town(60, 8, 5), Grant("1e-15"))
+    assert not engine.measured_bounds
 
 
 BLIND: dict[str, Any] = {"shares": {"activity": "0.05", "shares": "0.05", "first": "0.001", "items": "0.899"}}
@@ -151,13 +151,13 @@ def test_first_counts_are_nearer() -> None:
     exact = truth(log)
     first = np.argsort(-exact, kind="stable")[:10]
     kinds: list[dict[str, Any]] = [{}, BLIND]
-    off = [
+    errors = [
         np.mean(
             [np.abs(counts_of(released(log, "2", seed=s, **more))[first] / exact[first] - 1) for s in range(5)]
         )
         for more in kinds
     ]
-    assert off[0] < 0.8 * off[1]
+    assert errors[0] < 0.8 * errors[1]
 
 
 @pytest.mark.skipif("HEADCOUNT_DATA" not in os.environ, reason="HEADCOUNT_DATA names no folder of public logs")
@@ -168,30 +168,30 @@ def test_intervals_of_the_first_counts_are_halved(name: str) -> None:
     log = read_events(table, user="user", item="item", items=pc.unique(table["item"]).to_pylist(), count="users")
     exact = truth(log)
     kinds: list[dict[str, Any]] = [{}, BLIND]
-    found = [released(log, "0.5", engine=LocalEngine(), **more) for more in kinds]
-    wide = [np.median(widths(each, exact)) for each in found]
+    releases = [released(log, "0.5", engine=LocalEngine(), **more) for more in kinds]
+    wide = [np.median(widths(release, exact)) for release in releases]
     assert wide[0] < 0.6 * wide[1]
-    low, high = (found[0].items[each].to_numpy() for each in ("low", "high"))
+    low, high = (releases[0].items[end].to_numpy() for end in ("low", "high"))
     first = np.argsort(-exact, kind="stable")[:20]
     assert ((low <= exact) & (exact <= high))[first].mean() >= 0.9
 
 
-def test_of_contexts_a_look_tells_half_by_ratios() -> None:
+def test_a_refinement_informs_item_contexts_by_half_of_the_log_ratio() -> None:
     """An interval that was 16 times as wide before a look is 4 times as wide for contexts; others stay."""
     before, after = (
-        Posterior(*(np.array([float(each)]) for each in ends)) for ends in ((90, 0, 260), (100, 90, 110))
+        Posterior(*(np.array([float(end)]) for end in ends)) for ends in ((90, 0, 260), (100, 90, 110))
     )
     law = DiscreteLaplace(Fraction(1))
-    looked = Looked(np.array([1]), before, after, 1, law, law)
-    counts = Posterior(*(np.array(each, dtype=np.float64) for each in ((5, 100), (1, 90), (9, 110))))
+    looked = Refinement(np.array([1]), before, after, 1, law, law)
+    counts = Posterior(*(np.array(ends, dtype=np.float64) for ends in ((5, 100), (1, 90), (9, 110))))
     inside, noise = looked.for_contexts(counts, np.array([0.3, 0.3]))
     assert inside.mean.tolist() == [5, 100]
     assert inside.high.tolist() == [9, 140]
     assert inside.low == pytest.approx([1, 100 - np.sqrt(100 * 10)])
     assert noise == pytest.approx([0.3, (20 / 3.92 / 100) ** 2], rel=1e-3)
-    narrow = Looked(np.array([1]), after, before, 1, law, law).for_contexts(counts, np.array([0.0, 0.0]))[0]
+    narrow = Refinement(np.array([1]), after, before, 1, law, law).for_contexts(counts, np.array([0.0, 0.0]))[0]
     assert (narrow.low[1], narrow.high[1]) == (0, 260), "never narrower than the item itself"
 
 
 def test_the_question_of_few_items_is_one_that_engines_answer() -> None:
-    assert Look in Adaptive.bounds
+    assert TopItemCounts in Adaptive.bounds

@@ -11,8 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.accounting.budget import Grant
-from headcount.adaptive.heavy_user_counts import noised
-from headcount.bounds import FIXED_POINT, Among, Bounded, Norm, Sample, Scale, light_and_heavy
+from headcount.adaptive.heavy_user_counts import add_group_noise
+from headcount.bounds import (
+    FIXED_POINT,
+    Bounded,
+    ItemSubset,
+    Norm,
+    SampleRecords,
+    WeightToThreshold,
+    split_light_and_heavy,
+)
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from headcount.noise import SeededNoise
@@ -33,12 +41,12 @@ def moves_no_further(table: Bounded) -> bool:
 
 
 @given(cases(), st.integers(1, 4), st.sampled_from(("l1", "l2")))
-def test_a_person_is_in_one_table_and_moves_it_no_further_than_it_says(case: Case, limit: int, norm: Norm) -> None:
+def test_a_user_is_in_one_table_and_stays_within_its_sensitivity(case: Case, limit: int, norm: Norm) -> None:
     for engine in ENGINES:
         for user in case.everyone:
-            counted = engine.measure(case.only(user).log(), Scale(limit, norm, apart=True), SECRET)
+            counted = engine.measure(case.only(user).log(), WeightToThreshold(limit, norm, apart=True), SECRET)
             for measured in (counted.items, counted.edges):
-                light, heavy = light_and_heavy(measured)
+                light, heavy = split_light_and_heavy(measured)
                 assert not (light.sensitive_values.any() and heavy.sensitive_values.any())
                 assert moves_no_further(light)
                 assert moves_no_further(heavy)
@@ -50,39 +58,41 @@ def test_a_person_is_in_one_table_and_moves_it_no_further_than_it_says(case: Cas
 
 @given(cases(), st.integers(1, 4))
 def test_of_some_items_alone_records_of_light_users_count_whole_too(case: Case, limit: int) -> None:
-    some = Among(np.arange(len(case.log().catalogue.ids))[::2])
+    some = ItemSubset(np.arange(len(case.log().catalogue.ids))[::2])
     for engine in ENGINES:
         for user in case.everyone:
-            measured = engine.measure(case.only(user).log(), Scale(limit, apart=True, among=some), SECRET).items
-            light, heavy = light_and_heavy(measured)
+            measured = engine.measure(
+                case.only(user).log(), WeightToThreshold(limit, apart=True, among=some), SECRET
+            ).items
+            light, heavy = split_light_and_heavy(measured)
             assert not (light.sensitive_values.any() and heavy.sensitive_values.any())
             assert (light.sensitive_values * FIXED_POINT).tolist() == measured.sensitive_values[0].tolist()
 
 
-@pytest.mark.parametrize("bound", [Scale(2), Scale(2, "l2"), Sample(2)], ids=repr)
-def test_one_table_of_everybody_is_not_taken_apart(bound: Any) -> None:
+@pytest.mark.parametrize("bound", [WeightToThreshold(2), WeightToThreshold(2, "l2"), SampleRecords(2)], ids=repr)
+def test_one_table_of_all_users_cannot_be_divided(bound: Any) -> None:
     """Its rows are not groups of people: each would be paid for as if nobody were in both."""
     measured = ENGINES[0].measure(LOG, bound, SECRET).items
     with pytest.raises(TypeError, match="does not tell people within a limit from all others"):
-        light_and_heavy(measured)
+        split_light_and_heavy(measured)
     with pytest.raises(TypeError, match="does not tell"):
-        noised(measured, Grant("1"), SeededNoise(1))
+        add_group_noise(measured, Grant("1"), SeededNoise(1))
 
 
 def test_a_table_that_was_put_together_or_added_up_still_tells_them_apart() -> None:
-    measured = ENGINES[1].measure(LOG, Scale(1, apart=True), SECRET).items
+    measured = ENGINES[1].measure(LOG, WeightToThreshold(1, apart=True), SECRET).items
     both = measured.with_others(measured)
-    light, heavy = light_and_heavy(both)
-    one, other = light_and_heavy(measured)
-    assert light.sensitive_values.tolist() == (2 * one.sensitive_values).tolist()
+    light, heavy = split_light_and_heavy(both)
+    lighter, other = split_light_and_heavy(measured)
+    assert light.sensitive_values.tolist() == (2 * lighter.sensitive_values).tolist()
     assert heavy.sensitivity == other.sensitivity
     with pytest.raises(ValueError, match="not of the same bound"):
-        measured.with_others(ENGINES[1].measure(LOG, Scale(1), SECRET).items)
+        measured.with_others(ENGINES[1].measure(LOG, WeightToThreshold(1), SECRET).items)
 
 
 def test_noise_of_some_cells_alone_is_on_the_same_cells_of_both() -> None:
     """At ε = 1,000 noise is next to nothing: light users as they are, heavy ones by their weights."""
-    measured = ENGINES[1].measure(LOG, Scale(1, apart=True), SECRET).items
-    noisy = noised(measured, Grant("1000"), SeededNoise(1), [2, 0])
+    measured = ENGINES[1].measure(LOG, WeightToThreshold(1, apart=True), SECRET).items
+    noisy = add_group_noise(measured, Grant("1000"), SeededNoise(1), [2, 0])
     assert noisy.counts.round(1).tolist() == [[0.0, 1.0], [0.5, 0.0]]
-    assert (noisy.light.step, noisy.law.step) == (Fraction(1), Fraction(1, FIXED_POINT))
+    assert (noisy.light.step, noisy.distribution.step) == (Fraction(1), Fraction(1, FIXED_POINT))

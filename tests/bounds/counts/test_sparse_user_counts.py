@@ -15,13 +15,13 @@ from headcount.bounds import (
     Bounded,
     SparseCounts,
     SparseScored,
-    certify_sparse,
-    column,
     count_scores,
-    part,
-    sparse_column,
-    sparse_part,
+    seal_sparse_counts,
     sparse_scores,
+    take_column,
+    take_places,
+    take_sparse_column,
+    take_sparse_places,
 )
 from headcount.bounds.bounded import SEAL, Sensitivity
 
@@ -34,7 +34,7 @@ def codes(values: Sequence[int]) -> Any:
 
 def sparse(counts: Sequence[int]) -> SparseCounts:
     there = np.flatnonzero(counts)
-    return certify_sparse(codes(there.tolist()), codes(np.array(counts)[there].tolist()), len(counts))
+    return seal_sparse_counts(codes(there.tolist()), codes(np.array(counts)[there].tolist()), len(counts))
 
 
 def dense(counts: Sequence[int]) -> Bounded:
@@ -55,26 +55,29 @@ def test_scores_are_those_of_all_counts(counts: list[int]) -> None:
 @given(people, st.data())
 def test_parts_and_columns_are_those_of_all_counts(counts: list[int], data: st.DataObject) -> None:
     places = data.draw(st.lists(st.integers(0, len(counts) - 1), unique=True, min_size=1))
-    mine, its = sparse_part(sparse(counts), places), part(dense(counts), places)
+    mine, its = take_sparse_places(sparse(counts), places), take_places(dense(counts), places)
     assert mine.sensitive_values.tolist() == its.sensitive_values.tolist()
     assert mine.sensitivity.l1 == its.sensitivity.l1 == len(places)
     assert mine.sensitivity.linf == mine.unit == mine.admission == 1
     width = data.draw(st.sampled_from([n for n in range(1, 13) if len(counts) % n == 0]))
     place = data.draw(st.integers(0, width - 1))
-    one = sparse_column(sparse(counts), width, place)
+    item_column = take_sparse_column(sparse(counts), width, place)
     whole = dense(counts).sensitive_values.reshape(-1, width)
-    its = column(Bounded(whole, dense(counts).sensitivity, SEAL), place)
-    assert sparse_part(one, range(one.size)).sensitive_values.tolist() == its.sensitive_values.tolist()
-    assert one.sensitive_columns.dtype == np.int32
+    its = take_column(Bounded(whole, dense(counts).sensitivity, SEAL), place)
+    assert (
+        take_sparse_places(item_column, range(item_column.size)).sensitive_values.tolist()
+        == its.sensitive_values.tolist()
+    )
+    assert item_column.sensitive_columns.dtype == np.int32
 
 
-def test_nobody_moves_a_part_further() -> None:
+def test_a_part_keeps_the_sensitivity() -> None:
     """Over all who may join: each raises any of the counts by 1."""
     counts, places = [0, 3, 1, 0], [2, 0, 3]
-    before = sparse_part(sparse(counts), places)
+    before = take_sparse_places(sparse(counts), places)
     furthest = 0
     for change in itertools.product((0, 1), repeat=4):
-        after = sparse_part(sparse([*np.add(counts, change).tolist()]), places)
+        after = take_sparse_places(sparse([*np.add(counts, change).tolist()]), places)
         step = after.sensitive_values - before.sensitive_values
         assert (step >= 0).all()
         assert (step**2).sum() <= before.sensitivity.l2_squared
@@ -90,16 +93,16 @@ def test_nobody_moves_a_part_further() -> None:
 )
 def test_what_are_no_counts_is_refused(columns: list[int], counted: list[int], size: int) -> None:
     with pytest.raises(ValueError, match="must"):
-        certify_sparse(codes(columns), codes(counted), size)
+        seal_sparse_counts(codes(columns), codes(counted), size)
 
 
 def test_wide_integers_are_refused() -> None:
     with pytest.raises(ValueError, match="32-bit"):
-        certify_sparse(np.array([1]), codes([1]), 3)
+        seal_sparse_counts(np.array([1]), codes([1]), 3)
 
 
 def test_only_the_package_makes_them() -> None:
-    with pytest.raises(TypeError, match="certify_sparse"):
+    with pytest.raises(TypeError, match="seal_sparse_counts"):
         SparseCounts(codes([1]), codes([1]), 3, object())
     with pytest.raises(TypeError, match="alone"):
         SparseScored(sparse([0, 1]), object())
@@ -111,26 +114,30 @@ class Heir(SparseCounts):
 
 @pytest.mark.parametrize("forgery", [None, dense([1]), Heir(codes([0]), codes([1]), 1, SEAL)], ids=repr)
 def test_nothing_else_is_taken(forgery: Any) -> None:
-    for take in (sparse_scores, lambda each: sparse_part(each, [0]), lambda each: sparse_column(each, 1, 0)):
+    for take in (
+        sparse_scores,
+        lambda candidates: take_sparse_places(candidates, [0]),
+        lambda candidates: take_sparse_column(candidates, 1, 0),
+    ):
         with pytest.raises(TypeError, match="SparseCounts alone"):
             take(forgery)
 
 
 @pytest.mark.parametrize("places", [[1, 1], [2, -1], [3]], ids=str)
-def test_each_place_is_taken_once(places: list[int]) -> None:
+def test_repeated_places_are_refused(places: list[int]) -> None:
     with pytest.raises(ValueError, match="may be taken once"):
-        sparse_part(sparse([1, 0, 2]), places)
+        take_sparse_places(sparse([1, 0, 2]), places)
 
 
 @pytest.mark.parametrize(("width", "place"), [(2, 0), (3, 3), (3, -1)])
 def test_a_column_is_one_of_the_table(width: int, place: int) -> None:
     with pytest.raises(ValueError, match="have no column"):
-        sparse_column(sparse([1, 0, 2]), width, place)
+        take_sparse_column(sparse([1, 0, 2]), width, place)
 
 
 def test_values_cannot_be_changed_and_are_not_shown() -> None:
     counts, scores = sparse([0, 77, 0]), sparse_scores(sparse([0, 77, 0]))
-    for values in (counts.sensitive_columns, counts.sensitive_people, scores.sensitive_gaps):
+    for values in (counts.sensitive_columns, counts.sensitive_users, scores.sensitive_gaps):
         with pytest.raises(ValueError, match="read-only"):
             values[0] = 5
     assert repr(counts) == "<SparseCounts over 3 columns>"

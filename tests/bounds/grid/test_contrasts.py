@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headcount.bounds import Norm, Subset, contrasts, contrasts_moved, cut, decoded
+from headcount.bounds import Norm, Subset, contrasts, contrasts_sensitivity, decode_blocks, split_blocks
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
-from headcount.bounds.grid.contrasts import in_order
+from headcount.bounds.grid.contrasts import order_subsets
 from headcount.errors import UsageError
 
 shapes = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)
@@ -38,7 +38,7 @@ def plain(shape: tuple[int, ...], some: Subset, norm: Norm) -> NDArray[np.int64]
 def weights_of(shape: tuple[int, ...], seed: int) -> dict[Subset, int]:
     """Some blocks, in any order, with any weights."""
     draw = np.random.default_rng(seed)
-    every = [each for order in range(len(shape) + 1) for each in combinations(range(len(shape)), order)]
+    every = [axes for order in range(len(shape) + 1) for axes in combinations(range(len(shape)), order)]
     some = draw.permutation(len(every))[: draw.integers(1, len(every) + 1)]
     return {every[place]: int(draw.integers(1, 9)) for place in some}
 
@@ -53,11 +53,11 @@ def test_they_are_those_of_a_plain_matrix_and_move_as_declared(
 ) -> None:
     """One record moves them by exactly what is declared, in L1 and L2, in whatever cell it is."""
     weights = weights_of(shape, seed)
-    matrix = np.vstack([weights[some] * plain(shape, some, norm) for some in in_order(weights, len(shape))])
+    matrix = np.vstack([weights[some] * plain(shape, some, norm) for some in order_subsets(weights, len(shape))])
     values = np.random.default_rng(seed).integers(0, 1000, (matrix.shape[1],))
-    told = contrasts(bounded(values, reach), shape, weights, norm)
-    assert told.sensitive_values.tolist() == (matrix @ values).tolist()
-    moved = told.sensitivity
+    measured = contrasts(bounded(values, reach), shape, weights, norm)
+    assert measured.sensitive_values.tolist() == (matrix @ values).tolist()
+    moved = measured.sensitivity
     longest = all(shape[place] > 1 or norm == "l1" for some in weights for place in some)
     for cell in matrix.T:
         assert reach * np.abs(cell).sum() <= moved.l1
@@ -65,17 +65,17 @@ def test_they_are_those_of_a_plain_matrix_and_move_as_declared(
         assert reach * np.abs(cell).max() <= moved.linf
         if longest:
             assert (reach * np.abs(cell).sum(), reach**2 * (cell**2).sum()) == (moved.l1, moved.l2_squared)
-    blocks = cut((matrix @ values).astype(np.float64), shape, weights)
+    blocks = split_blocks((matrix @ values).astype(np.float64), shape, weights)
     assert set(blocks) == set(weights)
-    back = decoded({some: weights[some] * block for some, block in blocks.items()}, shape, norm)
+    back = decode_blocks({some: weights[some] * block for some, block in blocks.items()}, shape, norm)
     assert np.allclose(back.ravel(), matrix.T @ (matrix @ values), rtol=1e-12)
 
 
 def test_a_group_moves_them_no_further_than_its_records_one_by_one() -> None:
     """Over all ways to put three records into six cells, with any signs: exactly Δ times one record at worst."""
     shape, weights = (2, 3), {(): 1, (0,): 2, (1,): 3, (0, 1): 1}
-    matrix = np.vstack([weights[some] * plain(shape, some, "l2") for some in in_order(weights, 2)])
-    moved = contrasts_moved(3, shape, weights, "l2")
+    matrix = np.vstack([weights[some] * plain(shape, some, "l2") for some in order_subsets(weights, 2)])
+    moved = contrasts_sensitivity(3, shape, weights, "l2")
     furthest = 0
     for cells in product(range(6), repeat=3):
         for signs in product((1, -1), repeat=3):
@@ -99,4 +99,4 @@ def test_only_bounded_cells_of_the_grid_with_whole_weights_are_taken() -> None:
 
 def test_numbers_that_would_not_fit_are_refused_beforehand() -> None:
     with pytest.raises(UsageError, match="too fine"):
-        contrasts_moved(1 << 20, (1000, 1000, 10), {(0, 1, 2): 64}, "l2")
+        contrasts_sensitivity(1 << 20, (1000, 1000, 10), {(0, 1, 2): 64}, "l2")

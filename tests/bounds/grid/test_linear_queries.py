@@ -30,8 +30,8 @@ def test_sums_are_those_of_the_matrix_however_rows_are_kept(rows: NDArray[np.boo
     whole: NDArray[np.int64] = draw.integers(-(2**40), 2**40, size=(rows.shape[1],))
     packed = np.packbits(rows, axis=1, bitorder="little")
     for queries in (
-        LinearQueries.of(rows),
-        LinearQueries.of(rows.astype(int).tolist()),
+        LinearQueries.from_matrix(rows),
+        LinearQueries.from_matrix(rows.astype(int).tolist()),
         LinearQueries.from_bits(packed, rows.shape[1]),
         LinearQueries.from_masks(rows, rows.shape[1]),
     ):
@@ -76,7 +76,7 @@ FIRST = np.array([0])
         (np.array([[1], [1]], dtype=np.uint8), [], FIRST),
     ],
 )
-def test_rows_made_by_hand_are_checked(packed: Any, listed: list[Any], places: Any) -> None:
+def test_hand_written_rows_are_checked(packed: Any, listed: list[Any], places: Any) -> None:
     with pytest.raises(UsageError):
         LinearQueries(3, packed, listed, places)
 
@@ -98,7 +98,7 @@ def test_rows_cannot_be_changed_later_nor_answered_in_another_way() -> None:
             return 1_000 * super().counts(values)
 
     with pytest.raises(TypeError, match="Many"):
-        exact_answers(bounded(counts, 1), Many.of([[1, 0, 0]]))
+        exact_answers(bounded(counts, 1), Many.from_matrix([[1, 0, 0]]))
 
 
 def test_an_estimate_that_is_no_number_counts_as_nothing() -> None:
@@ -108,9 +108,18 @@ def test_an_estimate_that_is_no_number_counts_as_nothing() -> None:
 
 
 def test_digests_tell_queries_apart() -> None:
-    one = LinearQueries.of([[1, 0], [0, 1]])
-    assert one.digest == LinearQueries.of([[1, 0], [0, 1]]).digest
-    assert len({one.digest, LinearQueries.of([[0, 1], [1, 0]]).digest, LinearQueries.of([[1, 0]]).digest}) == 3
+    queries = LinearQueries.from_matrix([[1, 0], [0, 1]])
+    assert queries.digest == LinearQueries.from_matrix([[1, 0], [0, 1]]).digest
+    assert (
+        len(
+            {
+                queries.digest,
+                LinearQueries.from_matrix([[0, 1], [1, 0]]).digest,
+                LinearQueries.from_matrix([[1, 0]]).digest,
+            }
+        )
+        == 3
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +127,7 @@ def test_digests_tell_queries_apart() -> None:
 )
 def test_anything_but_zeros_and_ones_is_refused(rows: object) -> None:
     with pytest.raises(UsageError):
-        LinearQueries.of(rows)
+        LinearQueries.from_matrix(rows)
 
 
 def test_bits_beyond_the_last_cell_are_refused() -> None:
@@ -132,34 +141,34 @@ def test_bits_beyond_the_last_cell_are_refused() -> None:
 def test_neighbours_stay_within_the_sensitivity(rows: NDArray[np.bool_], seed: int, reach: int) -> None:
     """Answers, distances and every quantile move by at most the reach, and scores by the spread."""
     draw = np.random.default_rng(seed)
-    queries = LinearQueries.of(rows)
+    queries = LinearQueries.from_matrix(rows)
     before: NDArray[np.int64] = draw.integers(0, 50, size=(rows.shape[1],))
     after = before.copy()
     np.add.at(after, draw.integers(0, rows.shape[1], reach), 1)
     estimates: NDArray[np.float64] = draw.normal(20, 30, size=(rows.shape[0],))
     pair = [exact_answers(bounded(cells, reach), queries) for cells in (before, after)]
-    apart = [distances(each, estimates) for each in pair]
-    for one, other in (pair, apart):
-        moved = np.abs(one.sensitive_values - other.sensitive_values)
-        assert moved.max() <= one.sensitivity.linf == reach
-        assert moved.sum() <= one.sensitivity.l1
-        assert (moved**2).sum() <= one.sensitivity.l2_squared
+    apart = [distances(log, estimates) for log in pair]
+    for original, other in (pair, apart):
+        moved = np.abs(original.sensitive_values - other.sensitive_values)
+        assert moved.max() <= original.sensitivity.linf == reach
+        assert moved.sum() <= original.sensitivity.l1
+        assert (moved**2).sum() <= original.sensitivity.l2_squared
     for level in (0.01, 0.5, 0.97, 1.0):
-        first, second = (quantile(each, level) for each in apart)
+        first, second = (quantile(counts, level) for counts in apart)
         assert abs(first.sensitive_values[0] - second.sensitive_values[0]) <= first.sensitivity.l1 == reach
         assert np.mean(apart[0].sensitive_values <= first.sensitive_values[0]) >= level
-    first_scores, second_scores = (distance_scores(each) for each in apart)
+    first_scores, second_scores = (distance_scores(counts) for counts in apart)
     gaps = first_scores.sensitive_gaps.astype(np.int64) - second_scores.sensitive_gaps
     assert gaps.max() - gaps.min() <= first_scores.spread == 2 * reach
 
 
 def test_the_worst_query_is_the_best_candidate() -> None:
-    answers = exact_answers(bounded(np.array([5, 30, 9]), 1), LinearQueries.of(np.eye(3)))
+    answers = exact_answers(bounded(np.array([5, 30, 9]), 1), LinearQueries.from_matrix(np.eye(3)))
     assert distance_scores(distances(answers, np.array([5.2, 10.0, 0.4]))).sensitive_gaps.tolist() == [20, 0, 11]
 
 
 def test_only_bounded_values_are_taken() -> None:
-    queries = LinearQueries.of([[1]])
+    queries = LinearQueries.from_matrix([[1]])
     for call in (
         lambda: exact_answers(np.array([1]), queries),  # type: ignore[arg-type]
         lambda: distances(np.array([1]), np.array([1.0])),  # type: ignore[arg-type]

@@ -8,7 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headcount.bounds import DEPARTURE_LENGTH, UNDRAWN, Departures, certify_departures, departures_reach
+from headcount.bounds import (
+    COOCCURRENCE_NORM,
+    NO_SECRET,
+    CenteredCooccurrence,
+    centered_cooccurrence_sensitivity,
+    seal_centered_cooccurrence,
+)
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from tests.contracts.support.sensitivity import check_reach
@@ -21,37 +27,37 @@ LISTED = cases().map(lambda case: replace(case, listed=4))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("common", [(0, 0, 0, 0), (128, 1, 0, 7), (9, 9, 9, 9)], ids=["none", "one", "alike"])
-def test_nobody_moves_them_further_than_declared(common: tuple[int, ...]) -> None:
-    check_reach(Departures(FOUR, np.array(common)), logs=LISTED)
+def test_one_user_stays_within_the_sensitivity(common: tuple[int, ...]) -> None:
+    check_reach(CenteredCooccurrence(FOUR, np.array(common)), logs=LISTED)
 
 
 @pytest.mark.parametrize("many", [2, 3, 30, 150])
-def test_everybody_comes_near_to_the_length(many: int) -> None:
+def test_every_user_nearly_attains_the_length(many: int) -> None:
     """b and c are whole numbers, which costs a person of 150 items a few per cent."""
-    bound = Departures(np.arange(200), np.arange(200) % 17)
+    bound = CenteredCooccurrence(np.arange(200), np.arange(200) % 17)
     log = EventLog.of([("ann", item) for item in range(many)], items=list(range(200)))
-    found = LocalEngine().measure(log, bound, UNDRAWN).sensitive_values / DEPARTURE_LENGTH
-    assert 0.95 <= math.sqrt((found**2).sum()) <= 1
+    sums = LocalEngine().measure(log, bound, NO_SECRET).sensitive_values / COOCCURRENCE_NORM
+    assert 0.95 <= math.sqrt((sums**2).sum()) <= 1
 
 
 def test_what_is_common_is_taken_out() -> None:
     """Who has the very items that are common departs from them by nothing, and so adds nothing."""
     common = np.where(np.arange(60) < 20, 28, 0)
     log = EventLog.of([("ann", item) for item in range(20)], items=list(range(60)))
-    found = LocalEngine().measure(log, Departures(np.arange(60), common), UNDRAWN).sensitive_values
-    assert np.abs(found).max() < DEPARTURE_LENGTH / 1000
-    plain = LocalEngine().measure(log, Departures(np.arange(60), 0 * common), UNDRAWN).sensitive_values
+    sums = LocalEngine().measure(log, CenteredCooccurrence(np.arange(60), common), NO_SECRET).sensitive_values
+    assert np.abs(sums).max() < COOCCURRENCE_NORM / 1000
+    plain = LocalEngine().measure(log, CenteredCooccurrence(np.arange(60), 0 * common), NO_SECRET).sensitive_values
     assert np.count_nonzero(plain) == 190
 
 
-def test_engines_agree_on_many_people() -> None:
+def test_engines_agree_on_many_users() -> None:
     rng = np.random.default_rng(5)
     rows = [(person, int(item)) for person in range(60) for item in rng.choice(25, rng.integers(1, 25))]
     log = EventLog.of(rows, items=list(range(25)))
-    bound = Departures(np.arange(0, 25, 2), rng.integers(0, 128, 13))
-    one, other = (engine.measure(log, bound, UNDRAWN) for engine in (LocalEngine(), ReferenceEngine()))
-    assert np.array_equal(one.sensitive_values, other.sensitive_values)
-    assert one.sensitivity == other.sensitivity == departures_reach(78)
+    bound = CenteredCooccurrence(np.arange(0, 25, 2), rng.integers(0, 128, 13))
+    local, other = (engine.measure(log, bound, NO_SECRET) for engine in (LocalEngine(), ReferenceEngine()))
+    assert np.array_equal(local.sensitive_values, other.sensitive_values)
+    assert local.sensitivity == other.sensitivity == centered_cooccurrence_sensitivity(78)
 
 
 @pytest.mark.parametrize(
@@ -59,9 +65,9 @@ def test_engines_agree_on_many_people() -> None:
 )
 def test_what_is_no_direction_is_refused(items: tuple[int, ...], common: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="must"):
-        Departures(np.array(items), np.array(common))
+        CenteredCooccurrence(np.array(items), np.array(common))
 
 
 def test_sums_must_be_of_all_pairs() -> None:
     with pytest.raises(ValueError, match="each of 6 pairs"):
-        certify_departures(np.zeros(5, np.int64), Departures(FOUR, FOUR))
+        seal_centered_cooccurrence(np.zeros(5, np.int64), CenteredCooccurrence(FOUR, FOUR))

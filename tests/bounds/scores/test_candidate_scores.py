@@ -14,9 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headcount.bounds import (
-    HUNDREDTHS,
+    SCALE_PERCENTS,
     Bounded,
-    Rows,
+    CappedRecords,
     Scored,
     Sensitivity,
     capped_total_scores,
@@ -25,26 +25,26 @@ from headcount.bounds import (
     tail_scores,
     walsh_hadamard,
 )
-from headcount.bounds.bounded import FURTHEST_BEHIND, SEAL
+from headcount.bounds.bounded import MAX_GAP, SEAL
 from headcount.bounds.scores import candidate_scores
 from headcount.errors import UsageError
 
 Users = list[list[int]]  # the columns of each user's records
 
-ONE = Sensitivity(l1=1, l2_squared=1, linf=1)
+UNIT_SENSITIVITY = Sensitivity(l1=1, l2_squared=1, linf=1)
 FINE = 1 << 16
 epsilons = st.fractions(Fraction(1, 10), 5, max_denominator=1000)
 
 
 def assert_behind(scored: Scored, utilities: Sequence[int]) -> None:
     best = max(utilities)
-    assert scored.sensitive_gaps.tolist() == [min(best - each, FURTHEST_BEHIND) for each in utilities]
+    assert scored.sensitive_gaps.tolist() == [min(best - utility, MAX_GAP) for utility in utilities]
 
 
 def moved(before: Scored, after: Scored) -> int:
     """Return how differently two candidates were moved, at most; what all gain alike shows in no gap."""
     assert before.spread == after.spread
-    assert max(before.sensitive_gaps.max(), after.sensitive_gaps.max()) < FURTHEST_BEHIND
+    assert max(before.sensitive_gaps.max(), after.sensitive_gaps.max()) < MAX_GAP
     change = before.sensitive_gaps.astype(np.int64) - after.sensitive_gaps
     return int(change.max() - change.min())
 
@@ -53,7 +53,7 @@ def moved(before: Scored, after: Scored) -> int:
 
 
 def activity(users: Sequence[int]) -> Bounded:
-    return Bounded(np.array(users, dtype=np.int64), ONE, SEAL)
+    return Bounded(np.array(users, dtype=np.int64), UNIT_SENSITIVITY, SEAL)
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.integers(1, 1000), epsilons)
@@ -70,7 +70,7 @@ def test_capped_totals_are_what_they_are_defined_to_be(users: list[int], columns
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.integers(1, 1000), epsilons)
-def test_nobody_moves_capped_totals_further(users: list[int], columns: int, epsilon: Fraction) -> None:
+def test_capped_totals_keep_the_sensitivity(users: list[int], columns: int, epsilon: Fraction) -> None:
     before = capped_total_scores(activity(users), columns, epsilon)
     furthest = 0
     for place in range(len(users)):
@@ -83,7 +83,7 @@ def test_a_tiny_epsilon_does_not_overflow() -> None:
     scored = capped_total_scores(activity([3, 4]), 2**40, Fraction(1, 10**18))
     assert scored.sensitive_gaps.tolist() == [4, 0]  # the noise of both is beyond telling
     scored = capped_total_scores(activity([3, 4]), 2**20, Fraction(1, 10**10))
-    assert scored.sensitive_gaps.tolist() == [0, FURTHEST_BEHIND]
+    assert scored.sensitive_gaps.tolist() == [0, MAX_GAP]
 
 
 @pytest.mark.parametrize("reach", [Sensitivity(2, 2, 1), Sensitivity(2, 4, 2)])
@@ -91,7 +91,7 @@ def test_an_activity_that_a_user_moves_further_is_refused(reach: Sensitivity) ->
     with pytest.raises(ValueError, match="not a histogram of users"):
         capped_total_scores(Bounded(np.ones(3, dtype=np.int64), reach, SEAL), 3, Fraction(1))
     with pytest.raises(ValueError, match="not a histogram of users"):
-        capped_total_scores(Bounded(np.ones((3, 1), dtype=np.int64), ONE, SEAL), 3, Fraction(1))
+        capped_total_scores(Bounded(np.ones((3, 1), dtype=np.int64), UNIT_SENSITIVITY, SEAL), 3, Fraction(1))
 
 
 # FPA
@@ -128,28 +128,30 @@ def test_tails_are_what_they_are_defined_to_be(
     st.lists(st.integers(-3, 3), min_size=8, max_size=8),
 )
 @settings(max_examples=300)
-def test_nobody_moves_tails_further(values: list[int], change: list[int]) -> None:
+def test_tail_scores_keep_the_sensitivity(values: list[int], change: list[int]) -> None:
     change = change[: len(values)]
-    reach = max(1, sum(each**2 for each in change))
-    after = [value + each for value, each in zip(values, change, strict=True)]
+    reach = max(1, sum(step**2 for step in change))
+    after = [value + counts for value, counts in zip(values, change, strict=True)]
     sizes = range(len(values) + 1)
-    scored = [tail_scores(transformed(each, reach), sizes, [0.0] * len(sizes)) for each in (values, after)]
+    scored = [tail_scores(transformed(counts, reach), sizes, [0.0] * len(sizes)) for counts in (values, after)]
     assert moved(*scored) <= scored[0].spread
 
 
 def test_the_spread_of_tails_is_reached_but_for_rounding() -> None:
     """The larger tail grows by 5, the smaller one shrinks by 5, and the L2 distance is √50."""
-    scored = [tail_scores(transformed(each, 50), [0, 1], [0.0, 0.0]) for each in ([10**4, 50], [10**4 + 5, 45])]
+    scored = [
+        tail_scores(transformed(counts, 50), [0, 1], [0.0, 0.0]) for counts in ([10**4, 50], [10**4 + 5, 45])
+    ]
     assert 0.99 * scored[0].spread < moved(*scored) <= scored[0].spread
     assert scored[0].spread <= 1.4143 * FINE
 
 
 def test_energies_use_all_bits() -> None:
     values = np.array([2**62 + 12345678901, -(2**61) - 98765432109, 2**33 - 1, -1, 0], dtype=np.int64)
-    energies = candidate_scores._energies(values, [0, 2, 5, 3])
+    energies = candidate_scores._tail_energies(values, [0, 2, 5, 3])
     assert energies == {size: sum(int(value) ** 2 for value in values[size:]) for size in (0, 2, 3, 5)}
     many = np.full(70_000, 2**50 + 1, dtype=np.int64)
-    assert candidate_scores._energies(many, [1])[1] == 69_999 * (2**50 + 1) ** 2
+    assert candidate_scores._tail_energies(many, [1])[1] == 69_999 * (2**50 + 1) ** 2
 
 
 def test_penalties_are_in_records_and_norms_orthonormal() -> None:
@@ -164,7 +166,7 @@ def test_penalties_are_in_records_and_norms_orthonormal() -> None:
 
 
 def test_a_penalty_without_end_is_cut() -> None:
-    assert tail_scores(transformed([1]), [0, 1], [0.0, math.inf]).sensitive_gaps.tolist() == [0, FURTHEST_BEHIND]
+    assert tail_scores(transformed([1]), [0, 1], [0.0, math.inf]).sensitive_gaps.tolist() == [0, MAX_GAP]
 
 
 @pytest.mark.parametrize(("sizes", "penalties"), [([0, 3], [0.0, 0.0]), ([-1], [0.0]), ([0, 1], [0.0])])
@@ -176,12 +178,12 @@ def test_sizes_must_fit(sizes: list[int], penalties: list[float]) -> None:
 # DPSense-S
 
 
-def rows_of(users: Users, width: int, most: int) -> Rows:
+def rows_of(users: Users, width: int, most: int) -> CappedRecords:
     ordered = sorted(users, key=len)
     sums = np.array([len(user) for user in ordered], dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(sums)]).astype(np.int64)
     columns = np.array([column for user in ordered for column in user], dtype=np.int32)
-    return Rows(sums, starts, columns, width=width, most=most)
+    return CappedRecords(sums, starts, columns, width=width, most=most)
 
 
 def furthest_by_one(width: int, most: int) -> int:
@@ -199,7 +201,9 @@ def naive_distance(users: Users, width: int, limit: int, factor: int) -> int:
             else:
                 shares[column] += 2**32 // len(user)
     counts = [2**16 * w + (limit * s >> 16) for w, s in zip(whole, shares, strict=True)]
-    return sum(abs(factor * count - 100 * 2**16 * each) for count, each in zip(counts, true, strict=True))
+    return sum(
+        abs(factor * count - 100 * 2**16 * true_count) for count, true_count in zip(counts, true, strict=True)
+    )
 
 
 def naive_utilities(users: Users, width: int, most: int, epsilon: Fraction) -> list[int]:
@@ -208,7 +212,7 @@ def naive_utilities(users: Users, width: int, most: int, epsilon: Fraction) -> l
     return [
         (-naive_distance(users, width, limit, factor) - min(math.floor(limit * factor * noise), 2**61)) // coarse
         for limit in range(1, most + 1)
-        for factor in HUNDREDTHS
+        for factor in SCALE_PERCENTS
     ]
 
 
@@ -250,9 +254,9 @@ def test_users_with_as_many_records_may_be_taken_together() -> None:
     """As engines hand them over: one slice for all users with the same number of records."""
     apart = rows_of([[0], [1], [2, 0], [1, 1], [0, 1, 2]], 3, 4)
     sums, starts = np.array([1, 2, 3]), np.array([0, 2, 6, 9])
-    together = Rows(sums, starts, apart.columns, width=3, most=4)
-    one, other = (scaled_scores(rows, Fraction(2)).sensitive_gaps for rows in (apart, together))
-    assert np.array_equal(one, other)
+    together = CappedRecords(sums, starts, apart.columns, width=3, most=4)
+    split, other = (scaled_scores(rows, Fraction(2)).sensitive_gaps for rows in (apart, together))
+    assert np.array_equal(split, other)
 
 
 def test_a_share_of_a_record_may_be_too_small_to_count() -> None:
@@ -266,29 +270,29 @@ def test_a_share_of_a_record_may_be_too_small_to_count() -> None:
         for limit, factor in candidates
     ]
     gaps = [int(scored.sensitive_gaps[(limit - 1) * 101 + factor - 100]) for limit, factor in candidates]
-    assert gaps == [max(utilities) - each for each in utilities]
+    assert gaps == [max(utilities) - utility for utility in utilities]
 
 
 @given(logs(), st.data(), epsilons)
 @settings(max_examples=200, deadline=None)
-def test_nobody_moves_scaled_scores_further(
+def test_scaled_scores_keep_the_sensitivity(
     log: tuple[Users, int, int], data: st.DataObject, epsilon: Fraction
 ) -> None:
     users, width, most = log
     user = data.draw(st.lists(st.integers(0, width - 1), max_size=most))
-    before, after = (scaled_scores(rows_of(each, width, most), epsilon) for each in (users, [*users, user]))
+    before, after = (scaled_scores(rows_of(rows, width, most), epsilon) for rows in (users, [*users, user]))
     assert moved(before, after) <= before.spread
 
 
 @given(logs(), st.data())
 @settings(max_examples=100, deadline=None)
-def test_nobody_moves_a_distance_further(log: tuple[Users, int, int], data: st.DataObject) -> None:
+def test_distances_keep_the_sensitivity(log: tuple[Users, int, int], data: st.DataObject) -> None:
     """The same before anything is made coarser, where the terms that rounding adds are seen."""
     users, width, most = log
     user = data.draw(st.lists(st.integers(0, width - 1), max_size=most))
     for limit in range(1, most + 1):
         for factor in (100, 101, 150, 199, 200):
-            before, after = (naive_distance(each, width, limit, factor) for each in (users, [*users, user]))
+            before, after = (naive_distance(rows, width, limit, factor) for rows in (users, [*users, user]))
             assert abs(after - before) <= furthest_by_one(width, most)
 
 
@@ -304,7 +308,7 @@ def test_the_best_factor_corrects_the_undercount() -> None:
     users = [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]] * 50 + [[0, 0, 0, 0, 0, 5, 5, 5, 5, 5]] * 50
     scored = scaled_scores(rows_of(users, 10, 12), Fraction(10**9))
     gaps = scored.sensitive_gaps.reshape(12, 101)
-    best = {limit: HUNDREDTHS[int(gaps[limit - 1].argmin())] for limit in (1, 5, 8, 10, 12)}
+    best = {limit: SCALE_PERCENTS[int(gaps[limit - 1].argmin())] for limit in (1, 5, 8, 10, 12)}
     assert best == {1: 200, 5: 200, 8: 125, 10: 100, 12: 100}
 
 
@@ -312,7 +316,7 @@ def test_noise_that_is_dear_calls_for_a_low_limit_and_a_factor() -> None:
     """Most are light; a tenth is heavy, and the noise for their sake is not worth it but a factor is."""
     users = [[0, 1]] * 900 + [[0] * 50 + [1] * 50] * 20
     best = int(scaled_scores(rows_of(users, 2, 100), Fraction(1, 50)).sensitive_gaps.argmin())
-    limit, factor = best // 101 + 1, HUNDREDTHS[best % 101]
+    limit, factor = best // 101 + 1, SCALE_PERCENTS[best % 101]
     assert limit < 100
     assert factor > 100
 
@@ -330,7 +334,7 @@ def test_a_user_with_more_records_than_declared_is_not_scored() -> None:
 
 
 @pytest.mark.parametrize("given_", [np.zeros(3), None, [1], "rows"], ids=repr)
-def test_scores_take_what_bounds_made_alone(given_: Any) -> None:
+def test_scores_accept_only_sealed_values(given_: Any) -> None:
     with pytest.raises(TypeError, match="Bounded values alone"):
         capped_total_scores(given_, 1, Fraction(1))
     with pytest.raises(TypeError, match="Bounded values alone"):
@@ -352,7 +356,7 @@ def test_items_are_weighed_by_their_counts(counts: list[int], linf: int, data: s
     scored = count_scores(Bounded(np.array(counts, dtype=np.int64), reach, SEAL))
     assert_behind(scored, counts)
     assert scored.rise == scored.spread == linf
-    raised = [each + data.draw(st.integers(0, linf)) for each in counts]
+    raised = [count + data.draw(st.integers(0, linf)) for count in counts]
     assert moved(scored, count_scores(Bounded(np.array(raised, dtype=np.int64), reach, SEAL))) <= scored.spread
 
 
@@ -367,10 +371,10 @@ def test_counts_are_weighed_from_bounded_values_alone() -> None:
     class Forged(Bounded):
         """A subclass could say anything of its sensitivity."""
 
-    for given_ in (np.array([1, 2]), [1, 2], None, Forged(np.array([1, 2]), ONE, SEAL)):
+    for given_ in (np.array([1, 2]), [1, 2], None, Forged(np.array([1, 2]), UNIT_SENSITIVITY, SEAL)):
         with pytest.raises(TypeError, match="Bounded values alone"):
             count_scores(given_)  # type: ignore[arg-type]
 
 
-def test_only_counts_say_that_nobody_lowers_them() -> None:
+def test_only_counts_are_monotone() -> None:
     assert capped_total_scores(activity([3, 2]), 2, Fraction(1)).rise is None

@@ -18,8 +18,8 @@ from headcount.bounds import (
     TagMarginals,
     TagPairs,
     TagWeights,
-    certify_tags,
-    square,
+    seal_tag_weights,
+    to_symmetric_matrix,
 )
 from headcount.engines.local.measures.tag_weights import sums_of
 from headcount.events.tag_assignments import Tagging
@@ -39,7 +39,7 @@ def pairs(norm: Norm) -> TagPairs:
 
 def weighed(tagging: Tagging, bound: TagBound) -> Bounded:
     """Weigh assignments of 5 resources with 4 tags."""
-    return certify_tags(bound, LOG, sums_of(tagging, bound))
+    return seal_tag_weights(bound, LOG, sums_of(tagging, bound))
 
 
 WAYS: list[Weigh] = [TagWeights, TagMarginals, pairs]
@@ -56,7 +56,7 @@ def moved(weigh: Weigh, tagging: Tagging, person: int, norm: Norm) -> tuple[np.n
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 @pytest.mark.parametrize("weigh", WAYS)
 @given(seed=st.integers(0, 10_000), person=st.integers(0, 5), size=st.integers(1, 200))
-def test_nobody_moves_weights_further_than_stated(
+def test_one_user_stays_within_the_sensitivity(
     weigh: Weigh, norm: Norm, seed: int, person: int, size: int
 ) -> None:
     change, bounded = moved(weigh, drawn(seed, size=size), person, norm)
@@ -68,7 +68,7 @@ def test_nobody_moves_weights_further_than_stated(
 
 
 @pytest.mark.parametrize("weigh", WAYS)
-def test_the_stated_reach_is_reached_but_for_rounding(weigh: Weigh) -> None:
+def test_the_sensitivity_is_attained_up_to_rounding(weigh: Weigh) -> None:
     tagging = Tagging.of([0] * 4, [3, 0, 3, 0], [2, 2, 1, 1], people=1, resources=5, tags=4)
     for norm, size in (
         ("l1", lambda c: np.abs(c).sum()),
@@ -81,37 +81,38 @@ def test_the_stated_reach_is_reached_but_for_rounding(weigh: Weigh) -> None:
 
 def test_weights_are_those_of_the_definition() -> None:
     tagging = drawn(7, size=60)
-    has = np.zeros((6, 5, 4))
-    has[tagging.user, tagging.resource, tagging.tag] = 1
-    tags = has.any(axis=1).astype(float)
-    resources = has.any(axis=2).astype(float)
-    expected = np.concatenate([(each / np.sqrt(np.maximum(each.sum(axis=1, keepdims=True), 1))).sum(axis=0)
-                               for each in (tags, resources)])  # fmt: skip
-    found = weighed(tagging, TagMarginals("l2"))
-    assert found.sensitive_values / found.unit == pytest.approx(expected, abs=1e-4)
-    some = has[:, PLACES[0]][:, :, PLACES[1]].reshape(6, -1)
+    has_tag = np.zeros((6, 5, 4))
+    has_tag[tagging.user, tagging.resource, tagging.tag] = 1
+    tags = has_tag.any(axis=1).astype(float)
+    resources = has_tag.any(axis=2).astype(float)
+    expected = np.concatenate([(incidence / np.sqrt(np.maximum(incidence.sum(axis=1, keepdims=True),
+    1))).sum(axis=0)
+                               for incidence in (tags, resources)])  # fmt: skip
+    measured = weighed(tagging, TagMarginals("l2"))
+    assert measured.sensitive_values / measured.unit == pytest.approx(expected, abs=1e-4)
+    some = has_tag[:, PLACES[0]][:, :, PLACES[1]].reshape(6, -1)
     expected = (some / np.sqrt(np.maximum(some.sum(axis=1, keepdims=True), 1))).sum(axis=0)
-    found = weighed(tagging, pairs("l2"))
-    assert found.sensitive_values[:6] / found.unit == pytest.approx(expected, abs=1e-4)
+    measured = weighed(tagging, pairs("l2"))
+    assert measured.sensitive_values[:6] / measured.unit == pytest.approx(expected, abs=1e-4)
     chosen = tags[:, PLACES[1]]
     scaled = chosen / np.sqrt(np.maximum(chosen.sum(axis=1, keepdims=True), 1))
-    together = square(found.sensitive_values[6:] / found.unit, 2)
+    together = to_symmetric_matrix(measured.sensitive_values[6:] / measured.unit, 2)
     assert together == pytest.approx(scaled.T @ scaled, abs=1e-3)
     assert weighed(tagging, pairs("l1")).size == 6
 
 
-def test_people_count_once() -> None:
+def test_a_user_counts_once() -> None:
     tagging = drawn(1)
     assert weighed(tagging, Taggers()).sensitive_values.tolist() == [len(set(tagging.user.tolist()))]
     assert weighed(tagging.where(tagging.user < 0), Taggers()).sensitive_values.tolist() == [0]
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
-def test_the_order_and_the_numbers_of_people_make_no_difference(norm: Norm) -> None:
+def test_the_order_and_numbering_of_users_have_no_effect(norm: Norm) -> None:
     tagging = drawn(4)
     shuffled = Tagging.of(
         5 - tagging.user[::-1], tagging.resource[::-1], tagging.tag[::-1], people=6, resources=5, tags=4
     )
     for weigh in WAYS:
-        one, other = (weighed(each, weigh(norm)) for each in (tagging, shuffled))
-        assert (one.sensitive_values == other.sensitive_values).all()
+        original, other = (weighed(log, weigh(norm)) for log in (tagging, shuffled))
+        assert (original.sensitive_values == other.sensitive_values).all()

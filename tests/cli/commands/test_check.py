@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import headcount as hc
-from headcount._internal.spelling import in_python
-from headcount.events.inspect.scan import survey
+from headcount._internal.spelling import translate_flags
+from headcount.events.inspect.scan import scan
 from headcount.run.charge import WithheldError
 from tests.cli.conftest import FLAGS, RELEASE, Run
 
@@ -65,8 +65,11 @@ def hostile(work: Path) -> Path:
     return work
 
 
-def numbers(found: Any) -> list[tuple[str, str, int]]:
-    return [(each["role"], each["what"], each.get("rows", each.get("records"))) for each in found["problems"]]
+def numbers(report: Any) -> list[tuple[str, str, int]]:
+    return [
+        (problem["role"], problem["what"], problem.get("rows", problem.get("records")))
+        for problem in report["problems"]
+    ]
 
 
 LOST = [
@@ -85,20 +88,22 @@ def test_what_is_lost_is_the_same_in_every_format(run: Run, hostile: Path, name:
     done = run("check", name, *READ, "--json")
     assert done.code == 1
     assert done.err == ""
-    found = done.data
-    assert (found["rows"], found["records"], found["people"]) == (11, 6, 3)
-    assert numbers(found) == LOST
-    examples = {each["what"]: [one["text"] for one in each["examples"]] for each in found["problems"]}
+    report = done.data
+    assert (report["rows"], report["records"], report["people"]) == (11, 6, 3)
+    assert numbers(report) == LOST
+    examples = {
+        problem["what"]: [example["text"] for example in problem["examples"]] for problem in report["problems"]
+    }
     assert examples["a user that is no text, in column 'user'"] == ["caf\\xe9"]
     assert examples["no number of records in column 'n' (--times)"] == ["many"]
     assert examples["an item outside the catalogue"] == ["tee"]
     assert set(examples["no time that can be read in column 'time', so the weekday is unknown"]) == {
         "soon", "99999-01-01",
     }  # fmt: skip
-    assert found["repeats"] == {"records": 3, "share": 0.5, "share_of_people": 1.0}
+    assert report["repeats"] == {"records": 3, "share": 0.5, "share_of_people": 1.0}
 
 
-def test_a_store_tells_what_was_met_when_it_was_packed(run: Run, hostile: Path) -> None:
+def test_a_store_reports_problems_recorded_at_packing(run: Run, hostile: Path) -> None:
     assert run("pack", "log.csv", *READ, "--to", "log.store", "--quiet").code == 0
     done = run("check", "log.store", "--json")
     assert done.code == 1
@@ -114,11 +119,11 @@ def test_a_store_tells_what_was_met_when_it_was_packed(run: Run, hostile: Path) 
 @pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])
 def test_malformed_lines_say_neither_who_nor_what(run: Run, work: Path, name: str) -> None:
     (work / name).write_bytes(as_csv(broken=True) if name == "log.csv" else as_json_lines(broken=True))
-    found = run("check", name, *READ, "--json").data
-    assert found["rows"] == 13
-    assert numbers(found)[0] == ("user", "no user in column 'user'", 3)
-    assert ("item", "no item in column 'venue'", 3) in numbers(found)
-    assert found["hints"] == ["2 rows without user and item: a line that is damaged or malformed looks like that"]
+    report = run("check", name, *READ, "--json").data
+    assert report["rows"] == 13
+    assert numbers(report)[0] == ("user", "no user in column 'user'", 3)
+    assert ("item", "no item in column 'venue'", 3) in numbers(report)
+    assert report["hints"] == ["2 rows without user and item: a line that is damaged or malformed looks like that"]
 
 
 CLEAN = "user,venue,time\nann,tea,2026-03-06\nann,rye,2026-03-07\nbob,tea,2026-03-06\n"
@@ -169,9 +174,9 @@ def test_a_forgotten_flag_shows(run: Run, work: Path) -> None:
 
 def test_values_and_selection_and_no_catalogue(run: Run, work: Path) -> None:
     read = ("check", "visits.csv", "--user", "user", "--item", "venue")
-    found = run(*read, "--value", "stars", "--value-range", "2,4", "--json").data
-    assert found["values_cut"] == {"below": 1, "above": 1}
-    assert "--what totals" in found["hints"][-1]
+    report = run(*read, "--value", "stars", "--value-range", "2,4", "--json").data
+    assert report["values_cut"] == {"below": 1, "above": 1}
+    assert "--what totals" in report["hints"][-1]
     selected = run(*read, "--select-items")
     assert (selected.code, "Everything counts: 5 records of 3 people." in selected.out) == (0, True)
 
@@ -189,7 +194,9 @@ def test_it_is_marked_and_refuses_a_ledger(run: Run, work: Path, monkeypatch: py
 
 
 def test_flags_that_spend_are_refused_together(run: Run, work: Path) -> None:
-    refused = run(*("check" if each == "release" else each for each in RELEASE), "--out", "a", "--again")
+    refused = run(
+        *("check" if argument == "release" else argument for argument in RELEASE), "--out", "a", "--again"
+    )
     assert refused.code == 2
     assert "no use for --epsilon, --method, --limit, --out, --again" in refused.complaint
     assert "--epsilon" not in run("check", "--help").out
@@ -205,10 +212,10 @@ def test_a_configuration_may_be_shared_with_a_release(run: Run, work: Path) -> N
 def test_python_has_the_same(run: Run, hostile: Path) -> None:
     words = {"user": "user", "item": "venue", "items": "venues.csv", "context": "weekday:time", "times": "n"}
     log = hc.read_events("log.csv", **words)  # type: ignore[arg-type]
-    assert survey(log).to_json() == run("check", "log.csv", *READ, "--json").data
-    found = hc.check(log)
-    assert found == survey(log).put(in_python)  # but for flags, which are keywords there
-    assert not found.all_counts
+    assert scan(log).to_json() == run("check", "log.csv", *READ, "--json").data
+    report = hc.check(log)
+    assert report == scan(log).put(translate_flags)  # but for flags, which are keywords there
+    assert not report.all_counts
     with pytest.raises(hc.HeadcountError, match="log must be an EventLog"):
         hc.check("log.csv")  # type: ignore[arg-type]
 
@@ -229,8 +236,8 @@ def test_a_narrow_terminal_is_enough_and_raw_values_do_not_steer_it(
 
 
 def test_inspect_shows_a_check_that_runs(run: Run, work: Path) -> None:
-    told = run("inspect", "visits.csv").out
-    shown = told[told.index("  headcount check") : told.index("which shows you alone")]
+    output = run("inspect", "visits.csv").out
+    shown = output[output.index("  headcount check") : output.index("which shows you alone")]
     parts = shlex.split(shown.replace("\\\n", " "))
     (work / "catalogue.csv").write_text("id\ntea\nrye\n", encoding="utf-8")
     assert run(*parts[1:]).code == 1
@@ -245,7 +252,7 @@ def test_a_dry_run_and_a_withheld_error_point_to_it(run: Run, work: Path) -> Non
     assert "`headcount check`, with the same flags" in str(WithheldError())
 
 
-def test_without_a_ledger_the_curator_is_told_of_each_column(run: Run, work: Path) -> None:
+def test_without_a_ledger_dropped_rows_are_reported_per_column(run: Run, work: Path) -> None:
     (work / "log.csv").write_text(
         "user,venue,n,stars\nann,tea,1,5\nbob,tea,lots,five\nbob,tea,1,2\n", encoding="utf-8"
     )
@@ -268,7 +275,9 @@ def test_a_model_of_pairs_tells_the_curator_too(run: Run, work: Path) -> None:
     assert "1 record of items outside the catalogue was dropped." in run(*fit).err
 
 
-def test_with_a_ledger_nobody_is_told(run: Run, hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_a_ledger_dropped_rows_are_not_reported(
+    run: Run, hostile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(hostile / "config"))
     for name in ("HEADCOUNT_LEDGER_KEY", "HEADCOUNT_LEDGER_ANCHOR"):
         monkeypatch.delenv(name, raising=False)
@@ -278,12 +287,12 @@ def test_with_a_ledger_nobody_is_told(run: Run, hostile: Path, monkeypatch: pyte
         CLEAN.replace("time\n", "time,n\n").replace("6\n", "6,1\n").replace("7\n", "7,1\n")
     )
     spend = ("--epsilon", "1", "--method", "sra", "--limit", "2", "--dataset")
-    said = []
+    outputs = []
     for version, log in enumerate(("log.csv", "clean.csv")):
         done = run("release", log, *READ, *spend, f"visits@{version}", "--out", f"out{version}")
         assert done.code == 0, done.err
-        said.append(
+        outputs.append(
             (done.out + done.err).replace(f"out{version}", "out").replace(f"@{version}", "").split("entry")[0]
         )
-    assert said[0] == said[1]
-    assert "curator" not in said[0]
+    assert outputs[0] == outputs[1]
+    assert "curator" not in outputs[0]

@@ -18,7 +18,7 @@ Program = Callable[..., subprocess.Popen[bytes]]
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_every_shell_is_told_how_to_ask(run: Run, shell: str) -> None:
+def test_every_shell_gets_its_completion_instruction(run: Run, shell: str) -> None:
     done = run("completion", shell)
     assert done.code == 0, done.err
     assert f"{VARIABLE}={shell}_complete" in done.out
@@ -51,7 +51,7 @@ def offered(
         (("release", "--nothing-suc"), set()),
     ],
 )
-def test_what_is_known_is_offered_and_files_otherwise(
+def test_declared_values_are_completed_and_otherwise_files(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     work: Path,
@@ -62,7 +62,7 @@ def test_what_is_known_is_offered_and_files_otherwise(
 
 
 def test_the_program_answers_a_shell(program: Program) -> None:
-    asked: dict[str, Any] = {VARIABLE: "bash_complete", "COMP_WORDS": "headcount expl", "COMP_CWORD": "1"}
-    with program(env=asked) as running:
+    variables: dict[str, Any] = {VARIABLE: "bash_complete", "COMP_WORDS": "headcount expl", "COMP_CWORD": "1"}
+    with program(env=variables) as running:
         out, err = running.communicate(timeout=60)
     assert (out.decode().split(), err) == (["plain,explain"], b"")

@@ -34,7 +34,7 @@ def test_the_demonstration_as_data(run: Run, tmp_path: Path, monkeypatch: pytest
     assert len(private & set(done.data["true_top"])) >= 8
 
 
-def test_the_demonstration_as_told(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demonstration_matches_its_page(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     for _ in range(2):  # a second time, over the first

@@ -34,33 +34,33 @@ def test_the_ranking_runs_as_it_is_printed(run: Run, work: Path) -> None:
     """It needs no catalogue, so a newcomer copies it and has a result.
 
     Noise is not seeded. One in eight of 3,000 people names each item, or more do, and an item that 80 name is
-    always released (:func:`~headcount.noise.partition_selection.single_key.chances_for`): fewer do so less than
-    once in 10^50 times.
+    always released (:func:`~headcount.noise.partition_selection.single_key.release_probabilities_for`): fewer do
+    so less than once in 10^50 times.
     """
     rows = [(f"p{n}", item, 970_000_000 + n) for n in range(3_000) for item in ("tea", "rye")]
     names = dict(zip(("customer", "product", "timestamp"), zip(*rows, strict=True), strict=True))
     pq.write_table(pa.table(names), work / "shop.parquet")
-    told = run("inspect", "shop.parquet").out
-    shown = shlex.split(told[told.index("  headcount rank") :].replace("\\\n", " "))
+    output = run("inspect", "shop.parquet").out
+    shown = shlex.split(output[output.index("  headcount rank") :].replace("\\\n", " "))
     assert shown == shlex.split(run("inspect", "shop.parquet", "--json").data["ranking"])
     assert after(shown, "--time-format") == "s"
     done = run(*shown[1:], "--json")
     assert done.code == 0, done.err
-    assert {each["item"] for each in done.data["ranking"]} == {"tea", "rye"}
+    assert {row["item"] for row in done.data["ranking"]} == {"tea", "rye"}
 
 
 def test_it_shows_columns_types_nulls_and_rows(run: Run, work: Path) -> None:
-    seen = run("inspect", "visits.csv", "--json").data
-    assert list(seen) == ["source", "rows", "columns", "command", "ranking"]
-    assert (seen["source"], seen["rows"]) == ("visits.csv", 5)
-    columns = {column["name"]: column for column in seen["columns"]}
+    description = run("inspect", "visits.csv", "--json").data
+    assert list(description) == ["source", "rows", "columns", "command", "ranking"]
+    assert (description["source"], description["rows"]) == ("visits.csv", 5)
+    columns = {column["name"]: column for column in description["columns"]}
     assert columns["user"] == {"name": "user", "type": "text", "nulls": 0, "first": ["ann", "ann", "bob"]}
     assert columns["time"]["nulls"] == 1
-    told = run("inspect", "visits.csv")
-    assert "5 rows" in told.out
-    assert "for the curator's eyes only" in told.out
-    assert "headcount release visits.csv" in told.out
-    assert told.err == ""
+    output = run("inspect", "visits.csv")
+    assert "5 rows" in output.out
+    assert "for the curator's eyes only" in output.out
+    assert "headcount release visits.csv" in output.out
+    assert output.err == ""
 
 
 def test_nulls_are_counted_over_the_whole_file(run: Run, work: Path) -> None:
@@ -119,21 +119,21 @@ def test_the_command_fits_json_lines(run: Run, work: Path) -> None:
 
 def test_a_file_that_fits_nothing_is_still_shown(run: Run, work: Path) -> None:
     pq.write_table(pa.table({"price": [1.5], "paid": [True]}), work / "odd.parquet")
-    seen = run("inspect", "odd.parquet")
-    assert seen.code == 0
-    assert "--user COL --item COL" in seen.out
+    result = run("inspect", "odd.parquet")
+    assert result.code == 0
+    assert "--user COL --item COL" in result.out
 
 
 def test_an_empty_log_is_shown(run: Run, work: Path) -> None:
     (work / "none.csv").write_text("user,item\n", encoding="utf-8")
-    seen = run("inspect", "none.csv", "--json").data
-    assert (seen["rows"], [column["first"] for column in seen["columns"]]) == (0, [[], []])
+    description = run("inspect", "none.csv", "--json").data
+    assert (description["rows"], [column["first"] for column in description["columns"]]) == (0, [[], []])
 
 
 def test_the_command_is_folded_for_copying(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    told = run("inspect", "visits.csv").out
-    shown = told[told.index("  headcount release") : told.index("\nWithout a public list")]
+    output = run("inspect", "visits.csv").out
+    shown = output[output.index("  headcount release") : output.index("\nWithout a public list")]
     assert max(len(line) for line in shown.splitlines()) <= 80
     wanted = run("inspect", "visits.csv", "--json").data["command"]
     assert shlex.split(shown.replace("\\\n", " ")) == shlex.split(wanted)
@@ -186,7 +186,7 @@ def test_the_command_names_the_delimiter(run: Run, work: Path, delimiter: str, f
 
 
 @pytest.mark.parametrize("own", ["", "id"])
-def test_the_command_fits_a_table_of_people(run: Run, work: Path, own: str) -> None:
+def test_the_command_fits_a_table_of_users(run: Run, work: Path, own: str) -> None:
     rows = ["age,job,sex,hours-per-week", "30,cook,F,40", "70,clerk,M,0"]
     rows = [f"{'id' if n == 0 else n},{row}" for n, row in enumerate(rows)] if own else rows
     (work / "people.csv").write_text("\n".join(rows), encoding="utf-8")
@@ -202,6 +202,6 @@ def test_the_command_fits_a_table_of_people(run: Run, work: Path, own: str) -> N
         (work / name).write_text(example.partition("\nThen")[0], encoding="utf-8")
     done = run(*parts[1:])
     assert done.code == 0, done.err
-    told = " ".join(shown.split())
-    assert "It looks like a table of people" in told
-    assert "one row per person" in told or own
+    output = " ".join(shown.split())
+    assert "It looks like a table of people" in output
+    assert "one row per person" in output or own

@@ -57,11 +57,11 @@ def test_inspect_prints_flags_that_read_every_value(run: Run, log: list[Decimal]
 
 def test_check_warns_and_its_remedy_can_be_copied(run: Run, log: list[Decimal]) -> None:
     read: tuple[str, ...] = (*READ, "--value", "Umsatz", "--context", "weekday:Datum", "--items", "Käse,Tee")
-    found = run("check", *read, "--json")
-    assert (found.code, found.data["records"]) == (1, 0)
-    remedy = found.data["problems"][0]["remedy"]
+    result = run("check", *read, "--json")
+    assert (result.code, result.data["records"]) == (1, 0)
+    remedy = result.data["problems"][0]["remedy"]
     assert remedy == 'add --decimal "Umsatz=," --thousands "Umsatz=."'
-    assert f"most values of column 'Umsatz' cannot be read: {remedy}" in found.data["hints"]
+    assert f"most values of column 'Umsatz' cannot be read: {remedy}" in result.data["hints"]
     read = (*read, *shlex.split(remedy.removeprefix("add ")))
     remedy = run("check", *read, "--json").data["problems"][0]["remedy"]
     assert remedy == 'add --time-format "%d.%m.%Y"'
@@ -70,9 +70,9 @@ def test_check_warns_and_its_remedy_can_be_copied(run: Run, log: list[Decimal]) 
 
 def test_a_value_that_few_rows_write_otherwise_is_no_warning(run: Run, work: Path) -> None:
     (work / "few.csv").write_text("user,item,paid\nann,tea,5\nbob,tea,7\ncem,tea,n/a\n", encoding="utf-8")
-    found = run("check", "few.csv", "--user", "user", "--item", "item", "--value", "paid", "--json").data
-    assert found["problems"][0]["remedy"] is None
-    assert not any("cannot be read" in hint for hint in found["hints"])
+    report = run("check", "few.csv", "--user", "user", "--item", "item", "--value", "paid", "--json").data
+    assert report["problems"][0]["remedy"] is None
+    assert not any("cannot be read" in hint for hint in report["hints"])
 
 
 @pytest.mark.parametrize("number", ["15.30", "15,30"])
@@ -85,15 +85,15 @@ def test_a_ledger_says_of_text_columns_what_is_public_alone(
     assert run("ledger", "create", "--dataset", "till", "--epsilon", "10").code == 0
     read = ("log.csv", "--user", "user", "--item", "item", "--value", "paid", "--value-range", "0,9")
     spend = ("--what", "totals", "--limit", "1", "--epsilon", "1", "--dataset", "till")
-    told = (
+    output = (
         "Column 'paid' is text. A value must be written as 1234.5, or it does not count: --decimal and --thousands"
     )
     for more in (("--dry-run",), ("--out", "a")):
         done = run("release", *read, *spend, *more)
         assert done.code == 0, done.err
-        assert told in " ".join(done.err.split())
+        assert output in " ".join(done.err.split())
     done = run("release", *read, "--decimal", ",", *spend, "--out", "b")
-    assert told not in " ".join(done.err.split())
+    assert output not in " ".join(done.err.split())
 
 
 def test_separators_that_no_number_has_are_refused(run: Run, work: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 import headcount as hc
 from headcount.engines.local import pack
 from tests.cli.conftest import FLAGS, SPEND, WEEKDAY, Run
-from tests.cli.test_config import ASKED, request_in
+from tests.cli.test_config import REQUESTS, request_in
 
 PACK = ("pack", "visits.csv", *FLAGS)
 SPENT = ("shares", "option", "research")  # of the release alone
@@ -32,12 +32,12 @@ def explained(run: Run, folder: str) -> list[str]:
     return [line for line in run("explain", folder).out.splitlines() if "ledger" not in line]
 
 
-@pytest.mark.parametrize("name", [name for name in ASKED if name not in SPENT])
+@pytest.mark.parametrize("name", [name for name in REQUESTS if name not in SPENT])
 def test_a_release_from_a_store_says_what_one_from_the_log_says(run: Run, work: Path, name: str) -> None:
     anew = ("--count", "--context-of", "--what")
-    flags = ASKED[name]
-    chosen = [each for at in range(0, len(flags), 2) if flags[at] in anew for each in flags[at : at + 2]]
-    kept = [each for at in range(0, len(flags), 2) if flags[at] != "--what" for each in flags[at : at + 2]]
+    flags = REQUESTS[name]
+    chosen = [argument for at in range(0, len(flags), 2) if flags[at] in anew for argument in flags[at : at + 2]]
+    kept = [argument for at in range(0, len(flags), 2) if flags[at] != "--what" for argument in flags[at : at + 2]]
     assert run("release", "visits.csv", *FLAGS, *flags, *SPEND, "--out", "raw").code == 0
     assert run(*PACK, *kept, "--to", "store").code == 0
     done = run("release", "store", *chosen, *SPEND, "--out", "packed")
@@ -57,13 +57,13 @@ def test_json_tells_where_and_how_large(run: Run, work: Path) -> None:
     assert done.err == ""
     assert set(done.data) == {"store", "bytes", "seconds"}
     assert done.data["store"] == "store"
-    assert done.data["bytes"] == sum(each.stat().st_size for each in (work / "store").iterdir())
+    assert done.data["bytes"] == sum(path.stat().st_size for path in (work / "store").iterdir())
     released = run("release", "store", *SPEND, "--out", "out", "--json")
     assert released.code == 0
     assert released.data["out"] == "out"
 
 
-def test_the_curator_is_told(run: Run, work: Path) -> None:
+def test_pack_reports_to_the_curator(run: Run, work: Path) -> None:
     done = run(*PACK, *WEEKDAY, "--count", "users", "--to", "my store")
     assert done.code == 0
     assert done.out.startswith("4 records of 3 users, ")
@@ -79,13 +79,13 @@ def test_the_curator_is_told(run: Run, work: Path) -> None:
 
 
 def test_inspect_says_what_it_is_and_what_to_do(run: Run, store: Path) -> None:
-    seen = run("inspect", "store")
-    assert "a packed store, 4 records of 3 users" in seen.out
-    assert "weekday:time" in seen.out
+    result = run("inspect", "store")
+    assert "a packed store, 4 records of 3 users" in result.out
+    assert "weekday:time" in result.out
     data = run("inspect", "store", "--json").data
     assert (data["packed"], data["rows"], data["users"], data["items"]) == (True, 4, 3, 3)
     assert data["events"] == {"user": "user", "item": "venue", "context": "weekday:time"}
-    assert [each["name"] for each in data["columns"]] == ["user", "venue", "time"]
+    assert [column_row["name"] for column_row in data["columns"]] == ["user", "venue", "time"]
     assert run(*shlex.split(data["command"])[1:], "--dry-run").code == 0
     assert run(*shlex.split(data["command"])[1:]).code == 0
     refused = run("inspect", "store", "--delimiter", ";")

@@ -54,9 +54,9 @@ def test_answers_are_printed_kept_and_explained(run: Run, work: Path) -> None:
         None, "job = clerk", "job = cook", "job = smith", "job = (other)",
     ]  # fmt: skip
     assert sum(release.answers["answer"].to_pylist()[1:]) == pytest.approx(300, abs=2)
-    told = " ".join(run("explain", "out").out.split())
-    assert "Records were counted in 32 cells of a public grid" in told
-    assert "Of all people with the same 'household', at most 3 counted" in told
+    explanation = " ".join(run("explain", "out").out.split())
+    assert "Records were counted in 32 cells of a public grid" in explanation
+    assert "Of all people with the same 'household', at most 3 counted" in explanation
     assert run("export", "out", "--to", "sheets").code == 0
     assert (work / "sheets" / "answers.csv").read_text("utf-8").startswith('"query","cell","job","answer","low"')
     assert run("report", "out", "--to", "out.html").code == 0
@@ -72,7 +72,7 @@ def test_answers_are_printed_kept_and_explained(run: Run, work: Path) -> None:
     assert "it holds answers" in top.complaint
 
 
-def test_a_group_by_has_a_column_for_each_attribute_and_is_shown_once(run: Run, work: Path) -> None:
+def test_group_by_prints_a_column_per_attribute_and_only_once(run: Run, work: Path) -> None:
     statement = "SELECT COUNT(*) FROM people WHERE age < 24 GROUP BY job, age"
     (work / "queries.sql").write_text(f"SELECT COUNT(*) FROM people;{statement};", encoding="utf-8")
     done = run(*ASK, "--epsilon", "100000", "--out", "out")
@@ -88,16 +88,16 @@ def test_a_group_by_has_a_column_for_each_attribute_and_is_shown_once(run: Run, 
     assert rows[2] == {"cell": "job = clerk, age = 12..23", "job": "clerk", "age": "12..23"}
 
 
-def test_a_table_of_one_row_per_person_needs_no_id(run: Run, work: Path) -> None:
-    ask = [each for each in ASK if each not in ("--user", "id")]
+def test_a_table_of_one_row_per_user_needs_no_id(run: Run, work: Path) -> None:
+    ask = [argument for argument in ASK if argument not in ("--user", "id")]
     done = run(*ask, "--epsilon", "100000", "--out", "rows")
     assert done.code == 0, done.err
     assert "It is taken for granted that every row is one person, and nobody has two" in " ".join(done.err.split())
     assert run(*ASK, "--epsilon", "100000", "--out", "ids").code == 0
     rows, ids = hc.load("rows"), hc.load("ids")
     assert rows.answers["answer"].to_pylist() == pytest.approx(ids.answers["answer"].to_pylist(), abs=0.5)
-    assert any(each.startswith("every row is one person") for each in rows.guarantee.assumes)
-    assert not any(each.startswith("every row is one person") for each in ids.guarantee.assumes)
+    assert any(assumption.startswith("every row is one person") for assumption in rows.guarantee.assumes)
+    assert not any(assumption.startswith("every row is one person") for assumption in ids.guarantee.assumes)
     assert "Each row counted as one person." in " ".join(run("explain", "rows").out.split())
     assert rows.request["events"] == {}
     again = run("query", "people.csv", "--config", "rows", "--out", "again", "--json")
@@ -109,7 +109,7 @@ def test_a_table_of_one_row_per_person_needs_no_id(run: Run, work: Path) -> None
     assert "--max-records 2 is given without --user" in refused.complaint
 
 
-def test_rows_without_an_order_that_stays_are_no_people(run: Run, work: Path) -> None:
+def test_rows_without_a_stable_order_are_refused(run: Run, work: Path) -> None:
     with contextlib.closing(sqlite3.connect(work / "people.sqlite")) as shop:
         shop.execute("CREATE TABLE people (age INTEGER, job TEXT)")
         shop.commit()
@@ -135,7 +135,7 @@ def test_a_log_of_events_still_needs_its_users(run: Run, work: Path) -> None:
         "SELECT COUNT(*) FROM people WHERE 1st job = 'cook'",
     ],
 )
-def test_a_name_that_needs_quotes_is_told_so(run: Run, work: Path, statement: str) -> None:
+def test_a_name_that_needs_quotes_gets_a_hint(run: Run, work: Path, statement: str) -> None:
     bins = '["hours-per-week"]\nedges = [0, 40, 100]\n["1st job"]\nvalues = ["cook"]\n'
     (work / "bins.toml").write_text(bins, encoding="utf-8")
     (work / "people.csv").write_text("id,hours-per-week,1st job\na,41,cook\n", encoding="utf-8")
@@ -158,7 +158,7 @@ def test_every_method_runs_and_is_run_again_from_its_release(run: Run, method: s
     assert hc.load("again").request == hc.load("out").request
 
 
-def test_a_dry_run_reads_nothing_and_names_the_price(run: Run, work: Path) -> None:
+def test_a_dry_run_reads_nothing_and_prints_the_cost(run: Run, work: Path) -> None:
     done = run(*ASK, *HOMES, "--epsilon", "1", "--dry-run", "--json")
     assert done.code == 0, done.err
     assert done.data["cells"] == {"answers": 5}
@@ -192,8 +192,8 @@ RESEARCH = ("--epsilon", "1", "--method", "cim-published", "--research", "--opti
 )
 def test_couplings_come_from_a_file_or_from_the_table(run: Run, work: Path, coupled: tuple[str, str]) -> None:
     (work / "degrees.csv").write_text("a,b,degree\np1,p2,0.8\np3,p1,-0.6\n", encoding="utf-8")
-    seen = pa.array([f"2026-03-01T{n % 24:02}:30:00" for n in range(400)])
-    pacsv.write_csv(table(400).append_column("seen", seen), work / "people.csv")
+    times = pa.array([f"2026-03-01T{n % 24:02}:30:00" for n in range(400)])
+    pacsv.write_csv(table(400).append_column("seen", times), work / "people.csv")
     done = run(*ASK, *RESEARCH, *coupled, "--out", "out", "--json")
     assert done.code == 0, done.err
     assert (done.data["method"], done.data["guarantee"]["standing"]) == ("cim-published", "claimed")

@@ -84,7 +84,7 @@ def test_json_per_context(run: Run, work: Path, counts: bool) -> None:
         assert all(row["low"] < row["count"] < row["high"] for row in done.data["ranking"])
 
 
-def test_counts_are_of_people(run: Run, work: Path) -> None:
+def test_counts_are_of_users(run: Run, work: Path) -> None:
     done = run(*EXACT, "-k", "3", "--with-counts", "--json")
     assert {row["item"]: row["count"] for row in done.data["ranking"]} == {"tea": 2, "rye": 2, "oat": 0}
     assert done.data["ranking"][2]["item"] == "oat"
@@ -92,7 +92,7 @@ def test_counts_are_of_people(run: Run, work: Path) -> None:
     assert "Counts of people, with 95 % intervals. ε = 100000, privacy: proven, per person." in shown
 
 
-def test_every_context_has_its_table_and_the_promise_is_said_once(run: Run, work: Path) -> None:
+def test_every_context_has_its_table_and_the_guarantee_is_printed_once(run: Run, work: Path) -> None:
     done = run(*RANK, "-k", "1", *WEEKDAY, "--per-context")
     assert done.code == 0
     places = [done.out.index(f"Best for {day}") for day in ("Monday", "Friday", "Sunday")]
@@ -100,7 +100,7 @@ def test_every_context_has_its_table_and_the_promise_is_said_once(run: Run, work
     assert done.out.count("per person") == 1
 
 
-def test_how_far_its_order_can_be_relied_on_is_said(run: Run, work: Path) -> None:
+def test_the_reliability_of_the_order_is_printed(run: Run, work: Path) -> None:
     """From k, ε and the number of contexts alone: 2 · 7 / 0.5, 2 / 0.5."""
     words = "Items fewer than {} people apart are in random order."
     done = run("rank", "visits.csv", *FLAGS, "--epsilon", "0.5", "-k", "1", *WEEKDAY, "--per-context")
@@ -110,7 +110,7 @@ def test_how_far_its_order_can_be_relied_on_is_said(run: Run, work: Path) -> Non
     assert words.format(4) in " ".join(run("top", "a").out.split())
 
 
-def test_a_context_without_a_ranking_each_is_refused(run: Run, work: Path) -> None:
+def test_a_context_without_a_ranking_per_context_is_refused(run: Run, work: Path) -> None:
     done = run(*RANK, "-k", "2", *SEX)
     assert (done.code, "--per-context" in done.err) == (2, True)
     assert run(*RANK, "-k", "2", *SEX, "--context-of", "user", "--quiet").code == 0  # that leaves records out
@@ -127,12 +127,12 @@ def test_it_says_where_the_release_is(run: Run, work: Path) -> None:
     assert "my folder" in done.err
     assert "headcount top 'my folder' --context F" in done.err
     assert "my folder" not in done.out
-    told = run(*RANK, "-k", "1", "--out", "b", "--json")
-    assert (told.data["out"], told.data["ledger"]) == ("b", None)
-    assert set(told.data) == {"guarantee", "ranking", "out", "ledger", "seconds"}
+    result = run(*RANK, "-k", "1", "--out", "b", "--json")
+    assert (result.data["out"], result.data["ledger"]) == ("b", None)
+    assert set(result.data) == {"guarantee", "ranking", "out", "ledger", "seconds"}
 
 
-def test_what_was_left_out_is_said_on_standard_error_alone(run: Run, work: Path) -> None:
+def test_dropped_rows_are_reported_on_standard_error_only(run: Run, work: Path) -> None:
     done = run(*RANK, "-k", "1", "--json", "--out", "a")
     assert "1 record of items outside the catalogue" in done.err
     assert "outside" not in done.out + (work / "a" / "release.json").read_text(encoding="utf-8")
@@ -159,7 +159,7 @@ def test_the_folder_holds_a_ranking(ranked: Path, by_sex: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "shared"), [((), "sharing ε equally"), (("--context-of", "user"), "each with all of ε")]
 )
-def test_contexts_share_epsilon_unless_they_divide_people(
+def test_contexts_share_epsilon_unless_they_divide_users(
     run: Run, work: Path, more: tuple[str, ...], shared: str
 ) -> None:
     flags = (*RANK, "-k", "1", *SEX, *more, "--per-context", "--with-counts")
@@ -178,8 +178,8 @@ def test_top_and_recommend(run: Run, ranked: Path, by_sex: Path) -> None:
     assert "without counts" in run("top", ranked).out
     assert run("top", ranked, "--format", "csv").out.splitlines()[0] == "rank,item,label"
     for command in ("top", "recommend"):
-        found = run(command, by_sex, "--context", "m", "--json").data
-        assert [(row["rank"], row["context"]) for row in found] == [(1, "M"), (2, "M")]
+        ranked_rows = run(command, by_sex, "--context", "m", "--json").data
+        assert [(row["rank"], row["context"]) for row in ranked_rows] == [(1, "M"), (2, "M")]
         assert "Best for M" in run(command, by_sex, "--context", "M").out
     for wrong, words in (
         (("top", by_sex), "name one with --context, such as 'F'"),
@@ -193,10 +193,10 @@ def test_top_and_recommend(run: Run, ranked: Path, by_sex: Path) -> None:
 
 
 def test_explain(run: Run, ranked: Path, by_sex: Path) -> None:
-    told = run("explain", ranked).out
-    assert "Every person counted once per item" in told
-    assert "permute-and-flip" in told
-    assert "interval" not in told
+    explanation = run("explain", ranked).out
+    assert "Every person counted once per item" in explanation
+    assert "permute-and-flip" in explanation
+    assert "interval" not in explanation
     assert "encloses the true count" in " ".join(run("explain", by_sex).out.split())
     assert run("explain", ranked, "--json").code == 0
 
@@ -212,8 +212,8 @@ def test_report(run: Run, ranked: Path, by_sex: Path) -> None:
 def test_export(run: Run, ranked: Path, by_sex: Path) -> None:
     assert run("export", ranked, "--to", "a", "--json").data == {"files": ["a/ranking.csv", "a/about.txt"]}
     with Path("a/ranking.csv").open(encoding="utf-8", newline="") as file:
-        found = [(int(row["rank"]), row["item"], row["label"]) for row in csv.DictReader(file)]
-    assert found == [tuple(row.values()) for row in pq.read_table(ranked / "ranking.parquet").to_pylist()]
+        exported_rows = [(int(row["rank"]), row["item"], row["label"]) for row in csv.DictReader(file)]
+    assert exported_rows == [tuple(row.values()) for row in pq.read_table(ranked / "ranking.parquet").to_pylist()]
     assert "permute-and-flip" in Path("a/about.txt").read_text(encoding="utf-8")
     assert run("export", by_sex, "--to", "b", "--format", "xlsx").code == 0
     book = openpyxl.load_workbook("b/release.xlsx")
@@ -223,7 +223,7 @@ def test_export(run: Run, ranked: Path, by_sex: Path) -> None:
     assert [(row[0], row[3]) for row in rows[1:]] == [(1, "F"), (2, "F"), (1, "M"), (2, "M")]
 
 
-def test_a_ranking_is_not_overwritten_unless_asked(run: Run, ranked: Path) -> None:
+def test_a_ranking_is_overwritten_only_on_request(run: Run, ranked: Path) -> None:
     done = run(*RANK, "-k", "1", "--out", "ranked")
     assert done.code == 2
     assert "exists already" in done.complaint
@@ -249,12 +249,12 @@ LONG = ("rank", "many.csv", "--user", "user", "--item", "venue", "--items", "pla
 def many(work: Path) -> Path:
     """A log of 600 people with one to three of 40 places, or (``busy.csv``) with nearly all of them."""
     places = [f"p{n:02}" for n in range(40)]
-    (work / "places.csv").write_text("item,label\n" + "".join(f"{each},Place {each}\n" for each in places))
+    (work / "places.csv").write_text("item,label\n" + "".join(f"{place},Place {place}\n" for place in places))
     for name, most in (("many.csv", 3), ("busy.csv", 40)):
         rows = [
-            f"u{n},{places[(n * n + 7 * each) % 40]},{'FM'[n % 2]}\n"
+            f"u{n},{places[(n * n + 7 * place) % 40]},{'FM'[n % 2]}\n"
             for n in range(600)
-            for each in range(most - n % 2)
+            for place in range(most - n % 2)
         ]
         (work / name).write_text("user,venue,sex\n" + "".join(rows), encoding="utf-8")
     return work
@@ -280,9 +280,9 @@ def test_a_long_ranking(run: Run, many: Path, log: str, by: str, counts: tuple[s
     assert [list(row) for row in rows] == [
         ["rank", "item", "label", *(["count", "low", "high"] * bool(counts))]
     ] * k
-    told = " ".join(run("explain", "a").out.split())
-    assert "paid with 2 % of ε" in told
-    assert ("so counts were ranked" if by == "counts" else "permute-and-flip") in told
+    explanation = " ".join(run("explain", "a").out.split())
+    assert "paid with 2 % of ε" in explanation
+    assert ("so counts were ranked" if by == "counts" else "permute-and-flip") in explanation
     assert ("on average over all rows" in " ".join(done.out.split())) is (bool(counts) and by == "counts")
     assert ("without counts" in done.out) is (not counts)
     assert run("report", "a", "--to", "a.html").code == 0
@@ -334,7 +334,7 @@ def test_a_dry_run_reads_keeps_and_spends_nothing(run: Run, work: Path) -> None:
     assert {path.name for path in work.iterdir()} == {"visits.csv", "venues.csv"}
 
 
-def test_with_delta_the_noise_is_told_and_the_promise_has_it(run: Run, work: Path) -> None:
+def test_with_delta_the_noise_is_explained_and_the_guarantee_includes_it(run: Run, work: Path) -> None:
     data = run(*RANK, "-k", "2", "--delta", "1e-6", "--dry-run", "--json").data
     assert data["price"] == {"epsilon": "1", "delta": "0.000001"}
     assert data["notes"] == [
@@ -344,9 +344,9 @@ def test_with_delta_the_noise_is_told_and_the_promise_has_it(run: Run, work: Pat
     done = run(*RANK, "-k", "2", "--delta", "1e-6", "--with-counts", "--out", "a")
     assert done.code == 0, done.err
     assert "ε = 1, δ = 1e-6 were spent" in done.err
-    told = " ".join(run("explain", "a").out.split())
-    assert "by the exponential mechanism with Gumbel noise of scale" in told
-    assert "discrete Gaussian noise" in told
+    explanation = " ".join(run("explain", "a").out.split())
+    assert "by the exponential mechanism with Gumbel noise of scale" in explanation
+    assert "discrete Gaussian noise" in explanation
 
 
 REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
@@ -395,12 +395,12 @@ def test_missing_files_and_columns(run: Run, work: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "flags",
     [(), ("--with-counts",), (*SEX, "--per-context"), (*WEEKDAY, "--context-of", "user", "--per-context")],
     ids=str,
 )
-def test_a_ranking_can_be_asked_for_again(run: Run, work: Path, asked: tuple[str, ...]) -> None:
-    assert run(*RANK, "-k", "2", *asked, "--out", "a").code == 0
+def test_a_ranking_is_repeated_from_its_description(run: Run, work: Path, flags: tuple[str, ...]) -> None:
+    assert run(*RANK, "-k", "2", *flags, "--out", "a").code == 0
     again = run("rank", "visits.csv", "--items", "venues.csv", "--config", "a/release.json", "--out", "b")
     assert again.code == 0, again.err
     assert request_in(work / "a") == request_in(work / "b")
@@ -439,7 +439,7 @@ def test_a_toml_file_holds_the_same_words(run: Run, work: Path) -> None:
     assert request_in(work / "b")["release"] == {"epsilon": "3", "method": "sra", "limit": 1}
 
 
-def test_what_a_release_asked_for_is_not_asked_of_a_ranking(run: Run, work: Path) -> None:
+def test_a_release_request_is_refused_for_a_ranking(run: Run, work: Path) -> None:
     """The events are the same; ε and k are the ranking's own."""
     assert run(*RELEASE, *SEX, "--out", "a").code == 0
     again = ("rank", "visits.csv", "--items", "venues.csv", "--config", "a")

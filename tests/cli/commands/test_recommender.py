@@ -105,7 +105,7 @@ def test_a_model_of_pncf_predicts_and_recommends(run: Run, work: Path) -> None:
 
 @pytest.mark.parametrize("by", ["item", "user"])
 @pytest.mark.parametrize("metric", ["cos", "pcc"])
-def test_pncf_predicts_for_named_people_from_the_log(run: Run, work: Path, by: str, metric: str) -> None:
+def test_pncf_predicts_for_named_users_of_the_log(run: Run, work: Path, by: str, metric: str) -> None:
     (work / "asked.csv").write_text("user,item\ncyn,tea\nbob,Café Ω\nbob,rye\n", encoding="utf-8")
     how = ("--option", f"by={by}", "--option", f"metric={metric}", "--asked", "asked.csv")
     assert "add --research" in run(*PREDICTIONS, *how, "--out", "m").complaint
@@ -160,7 +160,7 @@ def test_a_dry_run_reads_nothing(run: Run, work: Path) -> None:
         ((*FIT, *VALUE, "--epsilon", "1"), "--out"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_sentence(
+def test_invalid_requests_are_refused_in_one_sentence(
     run: Run, work: Path, arguments: tuple[str, ...], words: str
 ) -> None:
     done = run("neighbours", "fit", "visits.csv", *arguments)

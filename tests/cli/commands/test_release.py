@@ -53,9 +53,9 @@ def test_threads_are_those_of_the_local_engine(run: Run, work: Path, monkeypatch
     assert "threads" not in (work / "out" / "release.json").read_text(encoding="utf-8"), "no number hangs on it"
 
 
-def test_the_folder_holds_what_the_interface_says(made: Path) -> None:
-    assert {path.name for path in made.iterdir()} == {"release.json", "items.parquet", "edges.parquet"}
-    items, edges = pq.read_table(made / "items.parquet"), pq.read_table(made / "edges.parquet")
+def test_the_folder_holds_what_the_interface_says(release_folder: Path) -> None:
+    assert {path.name for path in release_folder.iterdir()} == {"release.json", "items.parquet", "edges.parquet"}
+    items, edges = pq.read_table(release_folder / "items.parquet"), pq.read_table(release_folder / "edges.parquet")
     assert items.column_names == ["item", "label", "count", "low", "high"]
     assert edges.column_names == ["item", "context", "count", "low", "high"]
     assert {str(items.schema.field(name).type) for name in ("count", "low", "high")} == {"double"}
@@ -65,14 +65,14 @@ def test_the_folder_holds_what_the_interface_says(made: Path) -> None:
     assert edges["context"].to_pylist()[:8] == [
         "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", None,
     ]  # fmt: skip
-    story = json.loads((made / "release.json").read_text(encoding="utf-8"))
+    story = json.loads((release_folder / "release.json").read_text(encoding="utf-8"))
     expected = {"format", "version", "created", "request", "guarantee", "noise", "interval", "counts", "catalogue"}
     assert expected | {"ledger", "simulated"} <= set(story)
     assert story["interval"] == {"level": 0.95, "covers": "bounded"}
     assert (story["counts"], story["ledger"], story["simulated"]) == ("records", None, False)
 
 
-def test_the_last_words_say_what_was_made_and_where(run: Run, work: Path) -> None:
+def test_the_last_lines_name_the_release_and_its_folder(run: Run, work: Path) -> None:
     done = run(*RELEASE, *WEEKDAY, "--out", "my folder")
     assert done.out.startswith("3 item counts and 24 item-by-context counts, of at most 2 records per person")
     assert "my folder" in done.out
@@ -85,7 +85,7 @@ def test_quiet_says_nothing_on_standard_error(run: Run, work: Path) -> None:
     assert (done.code, done.err) == (0, "")
 
 
-def test_what_was_left_out_is_said_on_standard_error_and_nowhere_else(run: Run, work: Path) -> None:
+def test_dropped_rows_are_reported_on_standard_error_and_not_in_the_release(run: Run, work: Path) -> None:
     strange = [f"ann,nowhere{n},2026-03-06,F,0-24,1" for n in range(7919)]
     nobody = [",tea,2026-03-06,F,0-24,1"] * 6143
     timeless = ["ann,tea,,F,0-24,1"] * 4999
@@ -97,16 +97,16 @@ def test_what_was_left_out_is_said_on_standard_error_and_nowhere_else(run: Run, 
         assert f"{number:,}" in done.err
         for text in (done.out, everything_in(work / "out")):
             assert not re.search(rf"\b{number}\b|{number:,}", text)
-    told = run("explain", "out", "--json").out + run("explain", "out").out
-    assert "7,919" not in told
-    assert "7919" not in told
+    explanation = run("explain", "out", "--json").out + run("explain", "out").out
+    assert "7,919" not in explanation
+    assert "7919" not in explanation
 
 
 def test_a_small_number_left_out_reads_well(run: Run, work: Path) -> None:
     done = run(*RELEASE, *WEEKDAY, "--out", "out")
-    said = " ".join(done.err.split())
-    assert "1 record of items outside the catalogue was dropped." in said
-    assert "with a context outside its domain, or that cannot be read, was counted as unknown." in said
+    output = " ".join(done.err.split())
+    assert "1 record of items outside the catalogue was dropped." in output
+    assert "with a context outside its domain, or that cannot be read, was counted as unknown." in output
 
 
 @pytest.mark.parametrize("method", ["lpa", "sra", "hpa"])
@@ -141,7 +141,7 @@ def test_several_context_columns_are_joined_by_a_bar(run: Run, work: Path) -> No
     assert {row["context"] for row in best.data} == {"M|25+"}
 
 
-def test_conditions_times_and_counting_people(run: Run, work: Path) -> None:
+def test_conditions_times_and_counting_users(run: Run, work: Path) -> None:
     flags = ("--where", "stars >= 3", "--time", "time", "--since", "2026-03-06", "--until", "2026-03-07")
     done = run(*RELEASE, *flags, "--count", "users", "--epsilon", "60", "--out", "out")
     assert done.code == 0
@@ -149,9 +149,9 @@ def test_conditions_times_and_counting_people(run: Run, work: Path) -> None:
     assert rows == {"tea": 2.0, "rye": 0.0, "oat": 0.0}  # noise of scale 1/30 is not 0 with probability < 1e-12
     story = json.loads((work / "out" / "release.json").read_text(encoding="utf-8"))
     assert story["counts"] == "users"
-    asked = story["request"]["events"]
-    assert asked["where"] == ["stars >= 3"]
-    assert asked["since"].startswith("2026-03-06")
+    request = story["request"]["events"]
+    assert request["where"] == ["stars >= 3"]
+    assert request["since"].startswith("2026-03-06")
 
 
 @pytest.mark.parametrize(
@@ -179,41 +179,41 @@ def test_an_option_of_the_method_is_used(run: Run, work: Path) -> None:
 
 def test_public_scores_cost_nothing_from_plan_to_release(run: Run, work: Path) -> None:
     """The tables get all of ε; the folder says which scores were used, not where they lay."""
-    asked = [word if word != "sra" else "hpa" for word in RELEASE]
+    arguments = [word if word != "sra" else "hpa" for word in RELEASE]
     (work / "scores.csv").write_text("item,score\nrye,2\ntea,1\n", encoding="utf-8")
     public = ["--option", "scores=scores.csv"]
-    planned, paid = (run(*asked, *more, "--dry-run", "--json").data["noise"]["items"] for more in (public, []))
+    planned, paid = (run(*arguments, *more, "--dry-run", "--json").data["noise"]["items"] for more in (public, []))
     assert planned["half_width_95"] < paid["half_width_95"]
-    assert run(*asked, *public, "--out", "picked").code == 0
+    assert run(*arguments, *public, "--out", "picked").code == 0
     release = load(work / "picked")
     assert release.noise["items"].to_json() == {key: planned[key] for key in release.noise["items"].to_json()}
     assert "scores.csv" not in everything_in(work / "picked")
-    told = " ".join(run("explain", "picked").out.split())
-    assert "Public scores (sha256:" in told
-    assert "of 2 of the 3 items took the place of an estimate; nothing was spent on them" in told
+    explanation = " ".join(run("explain", "picked").out.split())
+    assert "Public scores (sha256:" in explanation
+    assert "of 2 of the 3 items took the place of an estimate; nothing was spent on them" in explanation
     (work / "scores.csv").write_text("item,score\nrye,2\nrye,1\n", encoding="utf-8")
-    failed = run(*asked, *public, "--out", "again")
+    failed = run(*arguments, *public, "--out", "again")
     assert failed.code == 2
     assert failed.complaint == "scores.csv: column 'item' lists 'rye' twice; remove one of them"
 
 
 def test_an_existing_folder_is_refused_before_any_work(
-    run: Run, made: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, release_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = everything_in(made)
+    before = everything_in(release_folder)
     monkeypatch.setattr(FileSource, "batches", _must_not_read)
     refused = run(*RELEASE, *WEEKDAY, "--out", "made")
     assert refused.code == 2
     assert "made exists already" in refused.complaint
     assert "--force" in refused.complaint
-    assert everything_in(made) == before
+    assert everything_in(release_folder) == before
 
 
-def test_force_replaces_a_release_and_nothing_else(run: Run, made: Path, work: Path) -> None:
-    before = everything_in(made)
+def test_force_replaces_a_release_and_nothing_else(run: Run, release_folder: Path, work: Path) -> None:
+    before = everything_in(release_folder)
     assert run(*RELEASE, "--out", "made", "--force").code == 0
-    assert everything_in(made) != before
-    assert not (made / "edges.parquet").exists()
+    assert everything_in(release_folder) != before
+    assert not (release_folder / "edges.parquet").exists()
     (work / "photos").mkdir()
     (work / "photos" / "one.jpg").write_text("x", encoding="utf-8")
     refused = run(*RELEASE, "--out", "photos", "--force")
@@ -238,10 +238,10 @@ def test_a_dry_run_reads_no_event(run: Run, work: Path, monkeypatch: pytest.Monk
     (work / "venues.txt").write_text("\n".join(line.split(",")[0] for line in catalogue), encoding="utf-8")
     monkeypatch.setattr(FileSource, "batches", _must_not_read)
     flags = (*RELEASE, *WEEKDAY, "--items", "venues.txt", "--dry-run")
-    told = run(*flags)
-    assert told.code == 0
+    result = run(*flags)
+    assert result.code == 0
     for word in ("Promise", "e^1", "Price", "ε = 1", "Cells", "3 item counts", "24 item-by-context", "±12"):
-        assert word in told.out
+        assert word in result.out
     plan = run(*flags, "--json")
     assert plan.code == 0
     assert set(plan.data) == {"guarantee", "price", "cells", "noise", "ledger"}
@@ -254,10 +254,10 @@ def test_a_dry_run_reads_no_event(run: Run, work: Path, monkeypatch: pytest.Monk
 
 def test_gaussian_noise_from_plan_to_release(run: Run, work: Path) -> None:
     flags = (*RELEASE, "--noise", "gaussian", "--delta", "0.000001")
-    told = run(*flags, "--dry-run")
-    assert told.code == 0
+    result = run(*flags, "--dry-run")
+    assert result.code == 0
     for word in ("δ = 1e-6", "Price    ε = 1, δ = 1e-6", "discrete Gaussian noise of standard deviation"):
-        assert word in told.out
+        assert word in result.out
     plan = run(*flags, "--dry-run", "--json").data
     assert plan["price"] == {"epsilon": "1", "delta": "0.000001"}
     assert plan["noise"]["items"]["law"] == "discrete-gaussian"
@@ -275,14 +275,14 @@ def _must_not_read(*_: Any) -> Any:
     raise AssertionError("events were read")
 
 
-def test_a_dry_run_refuses_what_a_run_would(run: Run, work: Path, made: Path) -> None:
+def test_a_dry_run_refuses_what_a_run_would(run: Run, work: Path, release_folder: Path) -> None:
     assert run(*RELEASE, "--what", "edges", "--dry-run").code == 2
     assert run(*RELEASE, "--shares", "items=0.9", "--dry-run").code == 2
     assert run(*RELEASE, "--user", "usr", "--dry-run").code == 2
     assert run(*RELEASE, "--out", "made", "--dry-run").code == 2
 
 
-def test_research_must_be_declared_and_is_then_said_everywhere(run: Run, work: Path) -> None:
+def test_research_must_be_allowed_and_is_then_marked_everywhere(run: Run, work: Path) -> None:
     flags = (*RELEASE, "--method", "hpa-published")
     refused = run(*flags, "--out", "out")
     assert refused.code == 2
@@ -319,7 +319,7 @@ def test_a_research_method_may_know_its_noise_only_afterwards(run: Run, work: Pa
     assert run(*flags, "--out", "out").code == 0
 
 
-def test_a_report_is_called_as_one_likes(run: Run, made: Path) -> None:
+def test_a_report_is_called_as_one_likes(run: Run, release_folder: Path) -> None:
     assert run("report", "made", "--to", "made.html", "--title", "Visits <by> day").code == 0
-    page = (made.parent / "made.html").read_text(encoding="utf-8")
+    page = (release_folder.parent / "made.html").read_text(encoding="utf-8")
     assert "<h1>Visits &lt;by&gt; day</h1>" in page

@@ -66,13 +66,13 @@ def test_the_command_line_wins_over_the_file(run: Run, big: Path) -> None:
     assert hc.load("b").contexts == ("AM", "PM")
 
 
-def test_a_dry_run_tells_what_each_selection_gets(run: Run, big: Path) -> None:
+def test_a_dry_run_prints_the_budget_of_both_selections(run: Run, big: Path) -> None:
     done = run("release", *WHO, "--select-items", *CONTEXTS, *SPEND, "--dry-run")
-    told = " ".join(done.out.split())
-    assert "Contexts selected with ε = 2 and δ = 5e-15 of it: those that 35 people or more have" in told
-    assert "at most 2 contexts of each person count" in told
-    assert "Items selected with ε = 2 and δ = 5e-15 of it" in told
-    assert "Cells not known before the contexts and items are selected" in told
+    output = " ".join(done.out.split())
+    assert "Contexts selected with ε = 2 and δ = 5e-15 of it: those that 35 people or more have" in output
+    assert "at most 2 contexts of each person count" in output
+    assert "Items selected with ε = 2 and δ = 5e-15 of it" in output
+    assert "Cells not known before the contexts and items are selected" in output
     data = run("release", *WHO, *ITEMS, *CONTEXTS, *SPEND, "--dry-run", "--json").data
     assert data["context-selection"] == {"limit": 2, "threshold": 34, "epsilon": "2", "delta": "1E-14"}
     assert "selection" not in data
@@ -107,7 +107,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_wrong_is_said_in_one_sentence(run: Run, big: Path, name: str) -> None:
+def test_invalid_selections_are_refused_in_one_sentence(run: Run, big: Path, name: str) -> None:
     arguments, words = BAD[name]
     done = run("release", *arguments, "--dry-run")
     assert done.code == 2

@@ -37,9 +37,9 @@ def test_a_release_without_a_catalogue(run: Run, big: Path) -> None:
     assert release.items["item"].to_pylist() == ["rye", "tea"]
     assert "secret" not in everything_in(big / "out")
     assert "300" not in (big / "out" / "release.json").read_text(encoding="utf-8")
-    told = run("explain", "out").out
-    assert "There was no public catalogue" in told
-    assert "2 items" in " ".join(told.split())
+    explanation = run("explain", "out").out
+    assert "There was no public catalogue" in explanation
+    assert "2 items" in " ".join(explanation.split())
     assert run("top", "out").code == 0
     assert run("top", "out", "--context", "AM").code == 0
     assert run("report", "out", "--to", "out.html").code == 0
@@ -52,11 +52,11 @@ def test_json_and_asking_again(run: Run, big: Path) -> None:
     again = run("release", "big.csv", "--config", "a", "--out", "b")
     assert again.code == 0, again.err
     assert hc.load("a").request == hc.load("b").request
-    asked = hc.load("a").request
-    assert asked["events"]["select_items"] is True
-    assert asked["release"]["delta"] == "1e-14"
-    assert asked["release"]["select_limit"] == 2
-    assert asked["release"]["shares"] == {"selection": "0.4", "items": "0.6"}
+    request = hc.load("a").request
+    assert request["events"]["select_items"] is True
+    assert request["release"]["delta"] == "1e-14"
+    assert request["release"]["select_limit"] == 2
+    assert request["release"]["shares"] == {"selection": "0.4", "items": "0.6"}
 
 
 def test_the_command_line_wins_over_the_file(run: Run, big: Path) -> None:
@@ -104,8 +104,8 @@ def test_no_item_is_selected(run: Run, big: Path) -> None:
     for kind in ("csv", "xlsx"):
         assert run("export", "out", "--to", f"sheets-{kind}", "--format", kind).code == 0
     for flags in ((), ("--per-context",), ("--per-context", "--with-counts")):
-        asked = (*SELECT, *CONTEXT, *flags) if flags else SELECT
-        ranked = run("rank", *asked, "--epsilon", "0.01", "-k", "3", "--out", "best", "--force")
+        arguments = (*SELECT, *CONTEXT, *flags) if flags else SELECT
+        ranked = run("rank", *arguments, "--epsilon", "0.01", "-k", "3", "--out", "best", "--force")
         assert ranked.code == 0, ranked.err
         assert ranked.out.startswith("No item was selected")
         assert run("report", "best", "--to", "best.html", "--force").code == 0
@@ -114,14 +114,14 @@ def test_no_item_is_selected(run: Run, big: Path) -> None:
         assert run("top", "best", *context, "--format", "csv").out.startswith("rank,item,label")
 
 
-def test_a_dry_run_shows_price_and_threshold(run: Run, big: Path) -> None:
+def test_a_dry_run_shows_cost_and_threshold(run: Run, big: Path) -> None:
     done = run("release", *SELECT, *CONTEXT, *SPEND, "--dry-run")
     assert done.code == 0
-    told = " ".join(done.out.split())
-    assert "Price ε = 5, δ = 1e-14" in told
-    assert "Items selected with ε = 1 and δ = 1e-14 of it: those that 66 people or more have" in told
-    assert "Cells not known before the items are selected" in told
-    assert "each item count: standard deviation" in told
+    output = " ".join(done.out.split())
+    assert "Price ε = 5, δ = 1e-14" in output
+    assert "Items selected with ε = 1 and δ = 1e-14 of it: those that 66 people or more have" in output
+    assert "Cells not known before the items are selected" in output
+    assert "each item count: standard deviation" in output
     data = run("release", *SELECT, *CONTEXT, *SPEND, "--dry-run", "--json").data
     assert data["cells"] == {"items": None, "edges": None}
     assert data["selection"] == {"limit": 2, "threshold": 66, "epsilon": "1", "delta": "1E-14"}
@@ -144,7 +144,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_wrong_is_said_in_one_sentence(run: Run, big: Path, name: str) -> None:
+def test_invalid_selections_are_refused_in_one_sentence(run: Run, big: Path, name: str) -> None:
     arguments, words = BAD[name]
     for extra in (("--out", "out"), ("--dry-run",)):
         done = run("release", *arguments, *extra)
@@ -164,7 +164,7 @@ def test_a_store_has_a_catalogue(run: Run, big: Path) -> None:
     assert "packed with a public catalogue" in done.complaint
 
 
-def test_numbers_of_the_log_are_for_nobody(run: Run, big: Path) -> None:
+def test_the_output_shows_released_numbers_only(run: Run, big: Path) -> None:
     """But for the notes to the curator, what is printed is what is released."""
     done = run("release", *SELECT, *SPEND, "--out", "out", "--json", "--quiet")
     assert done.err == ""

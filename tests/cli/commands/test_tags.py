@@ -21,8 +21,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     columns = zip(*crowd(1200), strict=True)
     pq.write_table(pa.table(dict(zip(("u", "r", "t"), map(list, columns), strict=True))), place / "tags.parquet")
     (place / "words.txt").write_text("\n".join(WORDS), encoding="utf-8")
-    things = pa.table({"id": RESOURCES, "name": [f"Thing {each[1:]}" for each in RESOURCES]})
-    pacsv.write_csv(things, place / "things.csv")
+    resource_table = pa.table({"id": RESOURCES, "name": [f"Thing {resource_id[1:]}" for resource_id in RESOURCES]})
+    pacsv.write_csv(resource_table, place / "things.csv")
     pacsv.write_csv(pa.table({"tag": ["t20", "t20", "t2"]}), place / "mine.csv")
     assert main(["tags", "release", *flags(place), "--epsilon", "8", "--delta", "1e-6", "--out",
                  str(place / "model")]) == 0  # fmt: skip
@@ -53,37 +53,35 @@ def test_tags_are_recommended_by_id_and_by_label(folder: Path, capsys: pytest.Ca
     assert main(["tags", "recommend", model, "--resource", "nothing"]) == 2
 
 
-def test_it_is_said_when_popular_tags_have_to_do(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fallback_to_popular_tags_is_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """At ε = 0.01 no resource stands out; at ε = 8 those that everybody tags do."""
     assert main(["tags", "release", *flags(folder), "--epsilon", "0.01", "--out", str(folder / "weak")]) == 0
     capsys.readouterr()
     words = "The release says nothing of the tags of 'Thing 3' alone"
-    for model, said in (("model", False), ("weak", True)):
+    for model, expected in (("model", False), ("weak", True)):
         assert main(["tags", "recommend", str(folder / model), "--resource", "Thing 3", "-k", "4"]) == 0
-        assert (words in " ".join(capsys.readouterr().err.split())) is said
+        assert (words in " ".join(capsys.readouterr().err.split())) is expected
     mine = ["--mine", str(folder / "mine.csv"), "--json"]
     assert main(["tags", "recommend", str(folder / "weak"), "--resource", "Thing 3", *mine]) == 0
-    told = capsys.readouterr()
-    assert json.loads(told.out)[0]["tag"] == "t20"
-    assert "these are the popular tags, beside your own" in " ".join(told.err.split())
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)[0]["tag"] == "t20"
+    assert "these are the popular tags, beside your own" in " ".join(captured.err.split())
 
 
-def test_a_release_is_asked_for_again_by_its_own_description(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_is_repeated_from_its_description(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lists = ["--vocabulary", str(folder / "words.txt"), "--resources", str(folder / "things.csv")]
     again = ["tags", "release", str(folder / "tags.parquet"), "--config", str(folder / "model"), *lists]
-    made = printed(capsys, *again, "--out", str(folder / "again"))
-    assert made["guarantee"]["epsilon"] == "8"
-    assert float(made["guarantee"]["delta"]) == 1e-6
+    repeated = printed(capsys, *again, "--out", str(folder / "again"))
+    assert repeated["guarantee"]["epsilon"] == "8"
+    assert float(repeated["guarantee"]["delta"]) == 1e-6
 
 
 def test_profiles_are_a_table_that_can_be_released_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = folder / "synthetic.parquet"
-    made = printed(capsys, "tags", "profiles", str(folder / "model"), "--out", str(out))
+    profiles = printed(capsys, "tags", "profiles", str(folder / "model"), "--out", str(out))
     table = pq.read_table(out)
     assert table.column_names == ["user", "resource", "tag"]
-    assert made["assignments"] == table.num_rows > 1000
+    assert profiles["assignments"] == table.num_rows > 1000
     assert main(["tags", "profiles", str(folder / "model"), "--out", str(out)]) == 2
     assert main(["tags", "profiles", str(folder / "model"), "--out", str(out), "--force"]) == 0
 
@@ -115,7 +113,7 @@ def test_a_model_is_explained_reported_and_exported(folder: Path, capsys: pytest
     assert "holds no items" in capsys.readouterr().err
 
 
-def test_a_ledger_is_charged_and_asked_again_it_costs_nothing(
+def test_a_ledger_is_charged_and_a_repetition_costs_nothing(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ledger = ["--ledger", f"sqlite:///{tmp_path}/ledger.db", "--dataset", "tags"]
@@ -133,13 +131,13 @@ def test_a_ledger_is_charged_and_asked_again_it_costs_nothing(
 def test_published_methods_need_research_and_say_what_they_are(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ["tags", "release", *flags(folder), "--epsilon", "1", "--method", "suppression-published"]
-    assert main([*asked, "--out", str(tmp_path / "no")]) == 2
+    arguments = ["tags", "release", *flags(folder), "--epsilon", "1", "--method", "suppression-published"]
+    assert main([*arguments, "--out", str(tmp_path / "no")]) == 2
     assert "use tag-model, or add --research" in capsys.readouterr().err
-    assert main([*asked, "--research", "--option", "kept=0.5", "--out", str(tmp_path / "yes")]) == 0
+    assert main([*arguments, "--research", "--option", "kept=0.5", "--out", str(tmp_path / "yes")]) == 0
     assert "NOT PRIVATE" in capsys.readouterr().out
-    made = printed(capsys, "tags", "profiles", str(tmp_path / "yes"), "--out", str(tmp_path / "all.parquet"))
-    assert made["assignments"] > 0
+    profiles = printed(capsys, "tags", "profiles", str(tmp_path / "yes"), "--out", str(tmp_path / "all.parquet"))
+    assert profiles["assignments"] > 0
     assert main(["tags", "topics", str(tmp_path / "yes")]) == 2
     assert main(["tags", "recommend", str(tmp_path / "yes"), "--resource", "r3"]) == 2
 

@@ -29,10 +29,10 @@ def test_totals_without_a_catalogue(run: Run, work: Path) -> None:
 
 def test_a_release_of_totals_is_read_like_any_other(run: Run, work: Path) -> None:
     assert run(*TOTALS, *VALUE, "--epsilon", "1", "--out", "out", "--quiet").code == 0
-    told = " ".join(run("explain", "out").out.split())
-    assert "The number of people got discrete Laplace noise of scale 5" in told
-    assert "cut to lie between 1 and 5" in told
-    assert "Their distances from 3 were added up" in told
+    explanation = " ".join(run("explain", "out").out.split())
+    assert "The number of people got discrete Laplace noise of scale 5" in explanation
+    assert "cut to lie between 1 and 5" in explanation
+    assert "Their distances from 3 were added up" in explanation
     assert run("report", "out", "--to", "out.html").code == 0
     page = (work / "out.html").read_text(encoding="utf-8")
     assert "Totals over all people" in page
@@ -57,7 +57,7 @@ def test_a_release_of_totals_is_read_like_any_other(run: Run, work: Path) -> Non
 MORE = ("--value", "stars", "--quantiles", "0.5,0.1", "--context", "weekday:time", "--by", "contexts")
 
 
-def test_quantiles_groups_and_a_found_range_are_told_and_shown(run: Run, work: Path) -> None:
+def test_quantiles_groups_and_an_estimated_range_are_explained_and_shown(run: Run, work: Path) -> None:
     planned = " ".join(run(*TOTALS, *MORE, "--epsilon", "1", "--dry-run").out.split())
     assert "4 totals and 16 group totals and 16 quantiles" in planned
     assert "records from their rank" in planned
@@ -79,10 +79,10 @@ def test_quantiles_groups_and_a_found_range_are_told_and_shown(run: Run, work: P
 
 
 def test_a_dry_run_of_totals(run: Run, work: Path) -> None:
-    told = " ".join(run(*TOTALS, *VALUE, "--epsilon", "1", "--dry-run").out.split())
-    assert "Cells 4 totals" in told
-    assert "the number of users: standard deviation 7.1" in told
-    assert "the sum of distances from 3: standard deviation 28.3" in told
+    output = " ".join(run(*TOTALS, *VALUE, "--epsilon", "1", "--dry-run").out.split())
+    assert "Cells 4 totals" in output
+    assert "the number of users: standard deviation 7.1" in output
+    assert "the sum of distances from 3: standard deviation 28.3" in output
     data = json.loads(run(*TOTALS, "--epsilon", "1", "--dry-run", "--json").out)
     assert data["cells"] == {"totals": 2}
     assert set(data["noise"]) == {"users", "records"}
@@ -146,12 +146,12 @@ def test_every_display_of_a_bounded_total_says_with_how_many_records_a_user_coun
     )  # fmt: skip
     assert done.code == 0, done.err
     bound = "of at most 1,234 records per person"
-    for said in (done.out, run("top", "out").out):
-        assert [line for line in said.splitlines() if bound in line and line.endswith(":")] == [
+    for text in (done.out, run("top", "out").out):
+        assert [line for line in text.splitlines() if bound in line and line.endswith(":")] == [
             f"Totals, {bound}:", f"By group, {bound}, over all groups together:", f"Quantiles, {bound}:",
         ]  # fmt: skip
-        assert "… and 62 more, all in the release." in said  # of 51 groups with two numbers each
-        assert "… and 11 more, all in the release." in said
+        assert "… and 62 more, all in the release." in text  # of 51 groups with two numbers each
+        assert "… and 11 more, all in the release." in text
     assert bound.removeprefix("of ") in " ".join(run("explain", "out").out.split())
     release = hc.load("out")
     for table in release.tables:

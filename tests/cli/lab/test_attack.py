@@ -14,8 +14,8 @@ from tests.lab.recommender import synthetic_ratings
 
 @pytest.fixture
 def ratings(tmp_path: Path) -> tuple[str, ...]:
-    made = synthetic_ratings.ratings(seed=3, users=80, items=60, share=0.3)
-    table = pa.table({"who": made.users, "film": [f"f{n}" for n in made.items], "stars": made.values})
+    dataset = synthetic_ratings.ratings(seed=3, users=80, items=60, share=0.3)
+    table = pa.table({"who": dataset.users, "film": [f"f{n}" for n in dataset.items], "stars": dataset.values})
     pq.write_table(table, tmp_path / "ratings.parquet")
     flags = ("--user", "who", "--item", "film", "--value", "stars", "--value-range", "1,5")
     return ("attack", "knn", str(tmp_path / "ratings.parquet"), *flags)
@@ -25,7 +25,7 @@ SMALL = ("--victims", "5", "--known", "4", "--guesses", "3")
 
 
 @pytest.mark.parametrize(
-    ("method", "said"),
+    ("method", "expected"),
     [
         ("user-knn", {"metric": "cos", "k": 6, "looks": "once", "fakes": 6}),
         ("item-knn", {"metric": "cos", "k": 6, "looks": "twice", "meanwhile": 0.001}),
@@ -33,13 +33,13 @@ SMALL = ("--victims", "5", "--known", "4", "--guesses", "3")
     ],
 )
 def test_json_says_what_was_done_and_what_came_of_it(
-    run: Run, ratings: tuple[str, ...], method: str, said: dict[str, object]
+    run: Run, ratings: tuple[str, ...], method: str, expected: dict[str, object]
 ) -> None:
     done = run(*ratings, *SMALL, "--method", method, "-k", "6", "--json")
     assert done.code == 0, done.err
     assert "NOT PRIVATE" in done.err
     data = done.data
-    assert {name: data[name] for name in said} == said
+    assert {name: data[name] for name in expected} == expected
     assert (data["attack"], data["method"], data["victims"], data["known"]) == ("knn", method, 5, 4)
     assert 0 <= data["recovered"] <= data["guessed"] <= 15
     assert set(data["baselines"]) == {"uniform", "popular", "absent"}

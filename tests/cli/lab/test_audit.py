@@ -56,8 +56,8 @@ def only(monkeypatch: pytest.MonkeyPatch, *names: str, broken: str = "") -> None
 
     def target(name: str, *given: Any) -> Target:
         make: Any = Loud
-        made = real(name, *given)
-        return replace(made, make=make) if name == broken else made
+        audit_target = real(name, *given)
+        return replace(audit_target, make=make) if name == broken else audit_target
 
     monkeypatch.setattr(targets, "NAMES", names)
     monkeypatch.setattr(targets, "target", target)
@@ -73,7 +73,7 @@ def _few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 # What it prints
 
 
-def test_nothing_found_is_said_with_what_was_tried(run: Run) -> None:
+def test_an_audit_without_violation_prints_what_it_tried(run: Run) -> None:
     done = run("audit", "sra", *FEW, "--epsilon", "2", "--limit", "3")
     assert done.code == 0
     assert done.out.startswith("sra, ε = 2, limit 3, privacy: proven\n")
@@ -92,12 +92,12 @@ def test_a_violation_is_an_exit_code_with_evidence(run: Run) -> None:
     done = run("audit", "lpa-published", *FEW)
     assert done.code == 1
     words = " ".join(done.out.split())
-    found = re.search(r"VIOLATION: ε ≥ (\d\.\d\d) > 1 on the pair 'at the limit'", words)
-    assert found is not None
+    violation = re.search(r"VIOLATION: ε ≥ (\d\.\d\d) > 1 on the pair 'at the limit'", words)
+    assert violation is not None
     assert "As expected, since the noise scale is the largest number of records" in words
     assert "Pair a person with as many records as count, all of one item (nobody else)." in words
     assert "Records the person has items 0, 0; the others have nothing" in words
-    assert f"in 40 of 40 runs with the person, in 0 of 40 runs without: ε ≥ {found[1]}." in words
+    assert f"in 40 of 40 runs with the person, in 0 of 40 runs without: ε ≥ {violation[1]}." in words
     assert "Finding nothing" not in done.err
 
 
@@ -112,7 +112,7 @@ def test_json_is_one_document_of_the_agreed_shape(run: Run) -> None:
     assert set(done.data) == KEYS
     assert (done.data["method"], done.data["epsilon"], done.data["violation"]) == ("sra", "1", False)
     assert (done.data["confidence"], done.data["runs"], done.data["seed"]) == (0.999, 1000, 1)
-    best = max(done.data["pairs"], key=lambda each: float(each["lower_bound"]))
+    best = max(done.data["pairs"], key=lambda pair_row: float(pair_row["lower_bound"]))
     assert best["lower_bound"] == done.data["lower_bound"] > 0.5
     assert set(best) == {
         "name", "story", "items", "crowd", "person", "people", "records", "runs", "lower_bound", "evidence",
@@ -128,16 +128,16 @@ def test_the_same_seed_finds_the_same(run: Run) -> None:
 
 def test_without_a_seed_the_system_draws(run: Run) -> None:
     """Such noise is slow to draw, so there are few runs; that they differ is tested with the audit itself."""
-    found = run("audit", "sra", "--runs", "100", "--system-noise", "--json").data
-    assert found["seed"] is None
+    result = run("audit", "sra", "--runs", "100", "--system-noise", "--json").data
+    assert result["seed"] is None
     assert (
-        found["releases"] == 2 * sum(pair["runs"] for pair in found["pairs"]) == 560
+        result["releases"] == 2 * sum(pair["runs"] for pair in result["pairs"]) == 560
     )  # 40, 40 and 60 of two pairs
 
 
 def test_several_epsilons_are_a_list(run: Run) -> None:
     done = run("audit", "sra", "--runs", "500", "--epsilon", "0.1, 3", "--json")
-    assert [each["epsilon"] for each in done.data] == ["0.1", "3"]
+    assert [row["epsilon"] for row in done.data] == ["0.1", "3"]
     assert done.data[0]["lower_bound"] <= 0.1 < done.data[1]["lower_bound"]
 
 
@@ -173,7 +173,7 @@ def test_only_proven_methods_decide_for_all(run: Run, monkeypatch: pytest.Monkey
     assert "Claimed, and not refuted here: hpa-published." in words
     assert "neighbours runs" not in words
     data = run("audit", "all", "--runs", "300", "--json").data
-    assert [each["method"] for each in data] == ["sra", "lpa", "lpa-published", "hpa-published"]
+    assert [row["method"] for row in data] == ["sra", "lpa", "lpa-published", "hpa-published"]
 
 
 def test_a_violation_among_all_is_an_exit_code(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +188,7 @@ def test_a_violation_among_all_is_an_exit_code(run: Run, monkeypatch: pytest.Mon
 def test_a_delta_is_left_to_those_that_can_use_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     only(monkeypatch, "sra", "lpa-published")
     data = run("audit", "all", "--runs", "100", "--delta", "1e-3", "--edges", "--json").data
-    assert [(each["delta"], each["edges"]) for each in data] == [("0.001", True), ("0", True)]
+    assert [(row["delta"], row["edges"]) for row in data] == [("0.001", True), ("0", True)]
 
 
 def test_processes_find_the_same(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,13 +227,13 @@ def test_all_are_all_that_methods_lists(run: Run, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sequential, "audit_sequentially", refused)
     done = run("audit", "all", "--json")
     assert done.code == 3
-    assert [each.shown for each in begun] == [
-        *(each["name"] for each in describe()),
+    assert [audit_target.shown for audit_target in begun] == [
+        *(method_row["name"] for method_row in describe()),
         "selection",
         "quantiles",
     ]
-    assert [each["method"] for each in done.data] == [each.shown for each in begun]
-    assert {each["message"] for each in done.data} == {"not today; come back tomorrow"}
+    assert [audit_target["method"] for audit_target in done.data] == [audit_target.shown for audit_target in begun]
+    assert {row["message"] for row in done.data} == {"not today; come back tomorrow"}
 
 
 @pytest.mark.parametrize("name", ["auto", "private", "pncf-published", "tag-model"])
@@ -243,7 +243,7 @@ def test_every_family_can_be_audited_by_name(run: Run, name: str) -> None:
     assert done.data["violation"] is (name == "pncf-published")
 
 
-def test_why_a_claim_of_queries_fails_is_told(run: Run) -> None:
+def test_a_refuted_query_claim_prints_the_reason(run: Run) -> None:
     """Its reason was forgotten, as those of all query methods were."""
     done = run("audit", "cim-published", "--runs", "200", "--json")
     assert (done.data["standing"], "couplings found in the data" in done.data["reason"]) == ("claimed", True)
@@ -276,7 +276,7 @@ def test_all_go_on_after_a_failure(run: Run, work: Path, monkeypatch: pytest.Mon
     assert "could not be audited" in page
     assert "no luck" in page
     data = run("audit", "all", "--runs", "300", "--json").data
-    assert [each["violation"] for each in data] == [False, None, True]
+    assert [row["violation"] for row in data] == [False, None, True]
     assert data[1]["error"] == "ValueError"
 
 
@@ -292,11 +292,11 @@ def test_one_that_fails_alone_is_an_error(run: Run, monkeypatch: pytest.MonkeyPa
     assert (done.code, done.complaint) == (2, "no luck; try again")
 
 
-def test_processes_that_are_gone_are_started_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_worker_processes_are_restarted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     only(monkeypatch, "sra", "lpa")
     failing(monkeypatch, "sra", BrokenProcessPool("gone"))
     done = run("audit", "all", "--runs", "300", "--json")
-    assert (done.code, [each["violation"] for each in done.data]) == (3, [None, False])
+    assert (done.code, [row["violation"] for row in done.data]) == (3, [None, False])
     assert "a process was ended from outside" in done.data[0]["message"]
 
 
@@ -312,8 +312,10 @@ def test_the_time_left_is_for_all_methods() -> None:
 # Looks of a fixed size, and one pair of runs
 
 
-def test_looks_of_a_fixed_size_tell_how_large_epsilon_is(run: Run) -> None:
-    fixed, early = (run("audit", "lpa-published", *FEW, way, "--json").data for way in ("--fixed", "--sequential"))
+def test_audits_of_a_fixed_size_give_a_larger_lower_bound(run: Run) -> None:
+    fixed, early = (
+        run("audit", "lpa-published", *FEW, mode, "--json").data for mode in ("--fixed", "--sequential")
+    )
     assert fixed["lower_bound"] > early["lower_bound"] > 1
     assert fixed["releases"] > early["releases"]
     assert run("audit", "lpa-published", *FEW, "--json").data == early
@@ -327,7 +329,9 @@ def test_a_replay_needs_one_pair_of_runs(run: Run) -> None:
     assert "at the limit 1 100 % 1.00 alike" in words
     data = run("audit", "sra", "--replay", "--json").data
     assert (data["replay"], data["violation"], data["lower_bound"], data["releases"]) == (True, False, None, 8)
-    assert [(each["draws"], each["furthest"], each["epsilon"]) for each in data["pairs"]] == [(1, 1, 1)] * 2
+    assert [(pair_row["draws"], pair_row["furthest"], pair_row["epsilon"]) for pair_row in data["pairs"]] == [
+        (1, 1, 1)
+    ] * 2
 
 
 def test_a_replay_that_tells_neighbours_apart_says_by_what(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,21 +357,21 @@ def test_a_replay_of_a_log_tells_nothing_of_its_content(run: Run, work: Path) ->
 # A log of one's own
 
 
-def test_people_of_a_log_are_never_named(run: Run, work: Path) -> None:
+def test_users_of_a_log_are_never_named(run: Run, work: Path) -> None:
     done = run("audit", "sra", "visits.csv", *FLAGS, "--runs", "500", "--report", "own.html", "--json")
     assert done.code == 0, done.err
     pairs = done.data["pairs"]
-    assert [each["name"] for each in pairs] == [
+    assert [pair_row["name"] for pair_row in pairs] == [
         "the most active person",
         "a typical person",
         "the least active person",
     ]
-    assert [each["story"] for each in pairs] == [
+    assert [pair_row["story"] for pair_row in pairs] == [
         "a person with 2 records, taken out of the log",
         "a person with 1 record, taken out of the log",
         "a person with 1 record, taken out of the log",
     ]
-    assert [(each["people"], each["records"], each["items"]) for each in pairs] == [
+    assert [(pair_row["people"], pair_row["records"], pair_row["items"]) for pair_row in pairs] == [
         (2, 2, 3),
         (2, 1, 3),
         (2, 1, 3),
@@ -392,11 +396,13 @@ def test_a_violation_on_a_log_shows_no_records(run: Run, work: Path) -> None:
 
 def test_conditions_and_stores_work(run: Run, work: Path) -> None:
     women = run("audit", "sra", "visits.csv", *FLAGS, "--where", "sex == F", "--runs", "100", "--json").data
-    assert [each["people"] for each in women["pairs"]] == [0]
+    assert [pair_row["people"] for pair_row in women["pairs"]] == [0]
     assert run("pack", "visits.csv", *FLAGS, "--context", "sex", "--contexts", "F,M", "--to", "store").code == 0
     packed = run("audit", "sra", "store", "--runs", "100", "--json").data
     plain = run("audit", "sra", "visits.csv", *FLAGS, "--runs", "100", "--json").data
-    assert [each["records"] for each in packed["pairs"]] == [each["records"] for each in plain["pairs"]]
+    assert [pair_row["records"] for pair_row in packed["pairs"]] == [
+        pair_row["records"] for pair_row in plain["pairs"]
+    ]
 
 
 def test_long_logs_get_fewer_runs_by_default(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -469,7 +475,7 @@ def test_what_cannot_be_is_one_sentence(run: Run, work: Path, name: str) -> None
 # Ctrl-C
 
 
-def test_an_interrupt_keeps_what_was_found(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_keeps_the_finished_results(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table of what was done, a page of it, and what is known of the one under way."""
     only(monkeypatch, "sra", "lpa")
     real = sequential.audit_sequentially
@@ -493,8 +499,8 @@ def test_an_interrupt_keeps_what_was_found(run: Run, work: Path, monkeypatch: py
     assert "interrupted: 1 of 2 audits were done" in page
     data = run("audit", "all", "--runs", "100", "--json")
     assert (data.code, data.data["error"]) == (130, "Interrupted")
-    assert [each["method"] for each in data.data["found"]] == ["sra"]
-    assert [each["method"] for each in data.data["so_far"]] == ["lpa"]
+    assert [row["method"] for row in data.data["found"]] == ["sra"]
+    assert [row["method"] for row in data.data["so_far"]] == ["lpa"]
     only(monkeypatch, "lpa", "sra")
     nothing = run("audit", "all", "--runs", "100", "--report", "none.html")
     assert (nothing.code, Path("none.html").exists()) == (130, False)
@@ -536,11 +542,11 @@ def test_no_process_outlives_a_killed_audit(program: Callable[..., subprocess.Po
     with program("audit", "sra", "--runs", "20000000", start_new_session=True) as process:
         started = _until(lambda: len(_group(process.pid)) > 2, 60)
         os.kill(process.pid, signal.SIGKILL)
-    gone = _until(lambda: not _group(process.pid), 60)
+    all_ended = _until(lambda: not _group(process.pid), 60)
     for left in _group(process.pid):
         os.kill(left, signal.SIGKILL)
     assert started, "no worker was started"
-    assert gone, "a worker lives on"
+    assert all_ended, "a worker lives on"
 
 
 def _group(leader: int) -> list[int]:

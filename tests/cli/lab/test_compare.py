@@ -38,7 +38,7 @@ def test_it_compares_and_says_that_this_is_not_private(run: Run, work: Path) -> 
     marked = json.loads(pq.read_schema(work / "c.parquet").metadata[b"headcount"])
     assert marked["private"] is False
     assert marked["seed"] == 2015
-    pictures = sorted(each.name for each in (work / "plots").iterdir())
+    pictures = sorted(path.name for path in (work / "plots").iterdir())
     assert "items-mse-by-epsilon.svg" in pictures
     assert len(pictures) == 2 * 2 * 5
     svg = (work / "plots" / "items-mse-by-limit.svg").read_text(encoding="utf-8")
@@ -90,13 +90,13 @@ def test_the_seed_decides_everything_but_the_time(run: Run, work: Path) -> None:
 
 def test_a_packed_log_is_compared_as_it_is(run: Run, work: Path) -> None:
     assert run("pack", "visits.csv", *FLAGS, "--to", "store").code == 0
-    before = sorted(each.name for each in (work / "store").iterdir())
+    before = sorted(path.name for path in (work / "store").iterdir())
     packed = run("compare", "store", *SMALL, "--json")
     raw = run(*COMPARE, *SMALL, "--json")
     assert packed.code == 0, packed.err
-    values = [[row["value"] for row in each.data["table"]] for each in (packed, raw)]
+    values = [[row["value"] for row in result.data["table"]] for result in (packed, raw)]
     assert len(values[0]) == len(values[1])
-    assert sorted(each.name for each in (work / "store").iterdir()) == before
+    assert sorted(path.name for path in (work / "store").iterdir()) == before
 
 
 def test_nothing_of_it_can_be_taken_for_a_release(run: Run, work: Path) -> None:
@@ -108,7 +108,7 @@ def test_nothing_of_it_can_be_taken_for_a_release(run: Run, work: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         ((), "a comparison needs a place to go"),
         (("--json", "--methods", "sra,nope"), "method 'nope' is not known"),
@@ -125,11 +125,11 @@ def test_nothing_of_it_can_be_taken_for_a_release(run: Run, work: Path) -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused_before_any_work(
-    run: Run, work: Path, flags: tuple[str, ...], said: str
+    run: Run, work: Path, flags: tuple[str, ...], message: str
 ) -> None:
     done = run(*COMPARE, *flags)
     assert done.code == 2
-    assert said in done.err
+    assert message in done.err
 
 
 def test_flags_come_from_a_file_that_releases_share(run: Run, work: Path) -> None:
@@ -175,21 +175,21 @@ def test_rankings_are_compared(run: Run, work: Path) -> None:
 
 def test_selection_is_compared_without_a_catalogue(run: Run, work: Path) -> None:
     raw = ("compare", "visits.csv", "--user", "user", "--item", "venue", "--what", "selection")
-    asked = ("--shares", "0.3", "--delta", "1e-3,0.1", "--limits", "1", "--epsilon", "9", *FEW)
-    shown = run(*raw, *asked)
+    arguments = ("--shares", "0.3", "--delta", "1e-3,0.1", "--limits", "1", "--epsilon", "9", *FEW)
+    shown = run(*raw, *arguments)
     assert shown.code == 0, shown.err
     assert "Number of selected items" in shown.out
     assert "At ε = 9, 0.3 of ε, δ 0.1:" in shown.out
-    done = run(*raw, *asked, "--json", "--select-items")
+    done = run(*raw, *arguments, "--json", "--select-items")
     assert (done.code, done.data["what"], done.data["private"]) == (0, "selection", False)
     assert {row["metric"] for row in done.data["table"]} == {"selected", "covered"}
-    page = run(*raw, *asked, "--report", "s.html")
+    page = run(*raw, *arguments, "--report", "s.html")
     assert page.code == 0, page.err
     assert "Items that nobody has are never selected" in (work / "s.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (("-k", "3"), "-k is of no use with --what counts; it is for --what rankings"),
         (("--what", "rankings", "--shares", "0.2"), "--shares is of no use with --what rankings"),
@@ -200,11 +200,11 @@ def test_selection_is_compared_without_a_catalogue(run: Run, work: Path) -> None
     ],
 )
 def test_what_a_comparison_has_no_use_for_is_refused(
-    run: Run, work: Path, flags: tuple[str, ...], said: str
+    run: Run, work: Path, flags: tuple[str, ...], message: str
 ) -> None:
     done = run(*COMPARE, *flags, "--json")
     assert done.code == 2
-    assert said in done.err
+    assert message in done.err
 
 
 @pytest.mark.usefixtures("interruptible")
@@ -230,7 +230,7 @@ def test_ctrl_c_keeps_what_is_done(run: Run, work: Path, program: Callable[..., 
         assert process.wait(30) == 130
         assert process.stderr is not None
         assert b"give the same command again" in process.stderr.read()
-    kept = {each.name: each.stat().st_mtime_ns for each in parts.iterdir()}
+    kept = {path.name: path.stat().st_mtime_ns for path in parts.iterdir()}
     assert len(kept) >= 5
     assert "stores" not in kept
     assert run(*COMPARE, *many, "--processes", "1").code == 0

@@ -17,7 +17,7 @@ FIGURES = ("--users", "5000", "--items", "400", "--median", "20", "--max", "600"
 OURS = set(FAMILY.methods)
 
 
-def test_every_method_but_those_as_published_is_predicted_or_said_not_to_be(run: Run) -> None:
+def test_every_method_but_those_as_published_has_a_prediction_or_a_reason_for_none(run: Run) -> None:
     done = run("plan", *FIGURES, "--epsilon", "1", "--json")
     assert done.code == 0, done.err
     assert {row["method"] for row in done.data} == OURS
@@ -28,7 +28,7 @@ def test_every_method_but_those_as_published_is_predicted_or_said_not_to_be(run:
         assert ("cannot be predicted" in row["known"]) != predicted
 
 
-def test_people_see_the_best_limit_of_each_method(run: Run) -> None:
+def test_text_output_shows_the_best_contribution_bound_of_every_method(run: Run) -> None:
     done = run("plan", *FIGURES, "--epsilon", "0.5,2", "--contexts", "7")
     assert done.code == 0, done.err
     for heading in ("Item counts at ε = 0.5", "Item-by-context counts at ε = 2"):
@@ -37,16 +37,16 @@ def test_people_see_the_best_limit_of_each_method(run: Run) -> None:
     assert "cannot be predicted from these figures" in " ".join(done.out.split())
 
 
-def test_theorem_2_is_told_beside_our_own_advice(run: Run) -> None:
+def test_theorem_2_is_shown_beside_our_own_advice(run: Run) -> None:
     """400 items by Zipf's law, 5,000 people: little noise, so by the theorem nearly everything should be kept."""
-    asked = ("plan", *FIGURES, "--epsilon", "0.01,1", "--contexts", "7")
-    rows = [row for row in run(*asked, "--json").data if row["method"] == "sra"]
-    told = {(row["epsilon"], row["table"]): row["theorem_2"] for row in rows}
-    assert len(told) == 4
+    arguments = ("plan", *FIGURES, "--epsilon", "0.01,1", "--contexts", "7")
+    rows = [row for row in run(*arguments, "--json").data if row["method"] == "sra"]
+    by_table = {(row["epsilon"], row["table"]): row["theorem_2"] for row in rows}
+    assert len(by_table) == 4
     for table in ("items", "edges"):
-        assert 1 <= told[0.01, table] < told[1.0, table]
-    shown = " ".join(run(*asked).out.split())
-    for limit in told.values():
+        assert 1 <= by_table[0.01, table] < by_table[1.0, table]
+    shown = " ".join(run(*arguments).out.split())
+    for limit in by_table.values():
         assert f"By theorem 2 of Fan and Jin (Eq. 22) the best limit of sra is {limit}," in shown
 
 
@@ -69,13 +69,16 @@ def test_gaussian_noise_is_predicted_where_a_method_has_it(run: Run) -> None:
     rows = run("plan", *FIGURES, "--epsilon", "1", "--delta", "1e-6", "--count", "users", "--json").data
     plain = run("plan", *FIGURES, "--epsilon", "1", "--count", "users", "--json").data
     best = [
-        {method: min(row["mse"] for row in each if row["method"] == method) for method in ("sra", "dpsense")}
-        for each in (rows, plain)
+        {
+            method: min(row["mse"] for row in output_rows if row["method"] == method)
+            for method in ("sra", "dpsense")
+        }
+        for output_rows in (rows, plain)
     ]
     assert best[0]["sra"] < best[1]["sra"]
     assert best[0]["dpsense"] == best[1]["dpsense"]
     records = [run("plan", *FIGURES, "--epsilon", "1", *more, "--json").data for more in (("--delta", "1e-6"), ())]
-    ours = [min(row["mse"] for row in each if row["method"] == "adaptive") for each in records]
+    ours = [min(row["mse"] for row in output_rows if row["method"] == "adaptive") for output_rows in records]
     assert ours[0] < ours[1], "squares of records are limited, so that Gaussian noise pays"
 
 
@@ -89,7 +92,7 @@ def test_a_released_histogram_takes_the_place_of_figures(run: Run, work: Path) -
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (("--users", "5"), "--items is missing"),
         ((*FIGURES[:-2],), "--max is missing"),
@@ -101,10 +104,10 @@ def test_a_released_histogram_takes_the_place_of_figures(run: Run, work: Path) -
         (("--activity", "nowhere"), "not a release folder"),
     ],
 )
-def test_what_makes_no_sense_is_refused(run: Run, work: Path, flags: tuple[str, ...], said: str) -> None:
+def test_what_makes_no_sense_is_refused(run: Run, work: Path, flags: tuple[str, ...], message: str) -> None:
     done = run("plan", *flags, "--epsilon", "1")
     assert done.code == 2
-    assert said in done.complaint
+    assert message in done.complaint
 
 
 def test_a_release_without_a_histogram_is_refused(run: Run, work: Path) -> None:
@@ -136,7 +139,7 @@ def test_a_top_is_forecast_with_delta(run: Run) -> None:
 def test_a_top_is_forecast_as_json(run: Run) -> None:
     rows = run(*TOP, "--kth", "900", "--contexts", "2", "--json").data
     assert [(row["way"], row["table"]) for row in rows] == [
-        (way, table) for table in ("items", "edges") for way in ("rank", "release")
+        (command, table) for table in ("items", "edges") for command in ("rank", "release")
     ]
     names = {"way", "epsilon", "table", "k", "right", "low", "high", "apart", "readable", "grain"}
     for row in rows:
@@ -154,7 +157,7 @@ def test_a_top_is_forecast_from_a_release_alone(run: Run, work: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (("--kth", "9"), "--kth is given without -k"),
         (("-k", "5", "--limits", "3"), "--limits is of no use with -k"),
@@ -163,7 +166,7 @@ def test_a_top_is_forecast_from_a_release_alone(run: Run, work: Path) -> None:
         (("-k", "401"), "at most 400"),
     ],
 )
-def test_what_is_of_no_use_for_a_top_is_refused(run: Run, flags: tuple[str, ...], said: str) -> None:
+def test_what_is_of_no_use_for_a_top_is_refused(run: Run, flags: tuple[str, ...], message: str) -> None:
     done = run("plan", *FIGURES, "--epsilon", "1", *flags)
     assert done.code == 2
-    assert said in done.complaint
+    assert message in done.complaint

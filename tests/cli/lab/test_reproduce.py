@@ -30,7 +30,11 @@ HOME = os.environ.get("HEADCOUNT_DATA")
 
 
 @pytest.mark.parametrize(
-    "paper", [pytest.param(each, marks=pytest.mark.slow) if each == "cim" else each for each in PAPERS]
+    "paper",
+    [
+        pytest.param(paper_name, marks=pytest.mark.slow) if paper_name == "cim" else paper_name
+        for paper_name in PAPERS
+    ],
 )
 def test_a_tiny_run_end_to_end(run: Run, tmp_path: Path, paper: str) -> None:
     papers.shared(tmp_path)
@@ -52,14 +56,14 @@ def test_a_tiny_run_end_to_end(run: Run, tmp_path: Path, paper: str) -> None:
     assert done.code == 0, done.err
     assert "NOT PRIVATE" in done.err
     data = done.data
-    said = {name: data[name] for name in ("private", "paper", "seed", "runs", "quick")}
-    assert said == {"private": False, "paper": paper, "seed": 7, "runs": 2, "quick": True}
-    assert [each["id"] for each in data["claims"]] == [each.id for each in read_claims(paper).claim]
-    for each in data["claims"]:
-        assert each["verdict"] in ("reproduced", "not reproduced", "undecided", "not testable")
-        assert each["figure"]
-        assert each["claim"]
-        assert each["measured"]
+    header = {name: data[name] for name in ("private", "paper", "seed", "runs", "quick")}
+    assert header == {"private": False, "paper": paper, "seed": 7, "runs": 2, "quick": True}
+    assert [row["id"] for row in data["claims"]] == [row.id for row in read_claims(paper).claim]
+    for row in data["claims"]:
+        assert row["verdict"] in ("reproduced", "not reproduced", "undecided", "not testable")
+        assert row["figure"]
+        assert row["claim"]
+        assert row["measured"]
     for name, kind in DATA[paper].items():
         assert data["datasets"][name]["kind"] == kind
     written = pq.read_table(table)
@@ -90,18 +94,22 @@ def test_all_papers_in_one_go(run: Run, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert list(done.data["papers"]) == ["kellaris", "dpsense"]
     assert list(done.data["absent"]) == ["fan-jin", "pncf", "pritop", "cim"]
-    for name, said in done.data["papers"].items():
-        assert [each["id"] for each in said["claims"]] == [each.id for each in read_claims(name).claim]
-    assert sum(done.data["verdicts"].values()) == sum(len(each["claims"]) for each in done.data["papers"].values())
+    for name, paper_result in done.data["papers"].items():
+        assert [row["id"] for row in paper_result["claims"]] == [row.id for row in read_claims(name).claim]
+    assert sum(done.data["verdicts"].values()) == sum(
+        len(paper_data["claims"]) for paper_data in done.data["papers"].values()
+    )
     written = pq.read_table(table)
     assert written.column_names[0] == "paper"
-    assert written.num_rows == sum(len(each["table"]) for each in done.data["papers"].values())
+    assert written.num_rows == sum(len(paper_data["table"]) for paper_data in done.data["papers"].values())
     assert json.loads(written.schema.metadata[b"headcount"])["private"] is False
     assert "none of the data of cim is at hand" in report.read_text(encoding="utf-8")
     assert not list(tmp_path.glob("*.parts"))
 
 
-def test_words_on_all_papers_and_plots_of_each(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_papers_print_a_summary_and_draw_their_plots(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folders: list[str] = []
 
     def draw(_: list[object], folder: Path, __: str) -> list[Path]:
@@ -135,8 +143,8 @@ def test_a_report_that_cannot_be_written_costs_no_trials(
 def test_papers_are_listed_by_their_names_and_methods(run: Run) -> None:
     shown = " ".join(run("reproduce", "--help").out.split())
     for name, paper in PAPERS.items():
-        said = paper.claims.paper
-        assert f"{name} {said.heading}. {said.title}. {said.venue}." in shown
+        title = paper.claims.paper
+        assert f"{name} {title.heading}. {title.title}. {title.venue}." in shown
     for words in (
         "Fan & Jin: SRA, HPA",
         "Kellaris & Papadopoulos: GS",
@@ -147,7 +155,7 @@ def test_papers_are_listed_by_their_names_and_methods(run: Run) -> None:
         assert words in shown
     without = run("reproduce")
     assert without.code == 2
-    assert [each for each in (*PAPERS, "all") if each not in without.complaint] == []
+    assert [paper_name for paper_name in (*PAPERS, "all") if paper_name not in without.complaint] == []
 
 
 def test_what_is_absent_is_not_testable_and_words_are_printed(
@@ -204,7 +212,7 @@ def test_the_real_data_quickly(run: Run, tmp_path: Path) -> None:
     begin = time.monotonic()
     done = run("reproduce", "fan-jin", "--quick", "--json", "--report", tmp_path / "fan-jin.html")
     assert time.monotonic() - begin < 300
-    verdicts = {each["id"]: each["verdict"] for each in done.data["claims"]}
+    verdicts = {row["id"]: row["verdict"] for row in done.data["claims"]}
     for claim in ("t4-movielens", "t5-original", "7a-lpa-worst", "8a-lpa-worst", "10-netflix", "t5-hpa-better"):
         assert verdicts[claim] == "reproduced", claim
     assert verdicts["10-small"] == "not reproduced"  # the excerpt of Gowalla has small users left out
@@ -233,7 +241,7 @@ def test_the_other_papers_quickly(
     begin = time.monotonic()
     done = run("reproduce", paper, "--quick", "--json", "--report", tmp_path / f"{paper}.html")
     assert time.monotonic() - begin < 300
-    verdicts = {each["id"]: each["verdict"] for each in done.data["claims"]}
+    verdicts = {row["id"]: row["verdict"] for row in done.data["claims"]}
     assert {claim: verdicts[claim] for claim in reproduced} == dict.fromkeys(reproduced, "reproduced")
     assert {claim: verdicts[claim] for claim in failed} == dict.fromkeys(failed, "not reproduced")
     assert Counter(verdicts.values())["not testable"] == untestable

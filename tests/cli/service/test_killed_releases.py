@@ -52,16 +52,18 @@ def _check(work: Path) -> dict[str, int]:
     written = [folder for folder in work.glob("out-*") if folder.is_dir()]
     witnesses = [load(folder).ledger for folder in written]  # what has its name is whole
     with Ledger(f"sqlite:///{work}/headcount.db") as ledger:
-        found = ledger.verify([(each["entry"], each["head"]) for each in witnesses if each is not None])
-        assert found.ok, found.sentences()
-        entries, account = {each.number: each for each in ledger.history()}, ledger.show("visits")
-    kinds = [each.kind for each in entries.values()]
+        verification = ledger.verify(
+            [(witness["entry"], witness["head"]) for witness in witnesses if witness is not None]
+        )
+        assert verification.ok, verification.sentences()
+        entries, account = {record.number: record for record in ledger.history()}, ledger.show("visits")
+    kinds = [witness.kind for witness in entries.values()]
     assert "refund" not in kinds
     assert account.epsilon * 1000 == kinds.count("reserve")
-    charged = {each["entry"] for each in witnesses if each is not None}
+    charged = {witness["entry"] for witness in witnesses if witness is not None}
     assert len(charged) == len(written)  # nothing is uncharged, and nothing charged once serves two
     assert all(entries[number].kind == "reserve" for number in charged)
-    published = {each.reservation for each in entries.values() if each.kind == "publish"}
+    published = {witness.reservation for witness in entries.values() if witness.kind == "publish"}
     assert published <= charged
     return {"reserved": kinds.count("reserve"), "written": len(written), "published": len(published)}
 
@@ -85,8 +87,8 @@ def test_terminated_releases_are_charged_and_leave_no_half(work: Path) -> None:
     before = set(work.iterdir())
     reached = _kill(work, 10, seed=3, ending=signal.SIGTERM)
     assert reached["published"] >= 2
-    made = {path.name for path in set(work.iterdir()) - before}
-    assert {name for name in made if not name.startswith("out-")} == {"config", "headcount.db"}
+    new_names = {path.name for path in set(work.iterdir()) - before}
+    assert {name for name in new_names if not name.startswith("out-")} == {"config", "headcount.db"}
 
 
 @pytest.mark.slow

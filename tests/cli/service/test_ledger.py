@@ -51,8 +51,8 @@ def account(run: Run) -> Any:
 
 
 def spent(run: Run) -> tuple[str, dict[str, int]]:
-    found = account(run)
-    return found["epsilon"]["spent"], found["requests"]
+    accounts = account(run)
+    return accounts["epsilon"]["spent"], accounts["requests"]
 
 
 def test_delta_is_shown_where_there_is_some(run: Run, work: Path, budget: Any) -> None:
@@ -74,12 +74,12 @@ def test_a_release_is_charged_and_published(run: Run, work: Path, budget: Any) -
     assert done.code == 0
     assert "ε = 1 was spent, charged to visits@w46 by ann, entry 2." in done.err
     assert "curator only" not in done.err  # an analyst learns nothing but the release
-    said = json.loads((work / "a" / "release.json").read_text(encoding="utf-8"))["ledger"]
-    assert set(said) == {"entry", "head"}
-    assert said["entry"] == 2
+    charge = json.loads((work / "a" / "release.json").read_text(encoding="utf-8"))["ledger"]
+    assert set(charge) == {"entry", "head"}
+    assert charge["entry"] == 2
     assert "Charged to ledger entry 2." in run("explain", "a").out
     assert spent(run) == ("1", {"open": 0, "published": 1, "refunded": 0})
-    kinds = [(each["kind"], each["analyst"]) for each in run("ledger", "history", "--json").data]
+    kinds = [(record["kind"], record["analyst"]) for record in run("ledger", "history", "--json").data]
     assert kinds == [("create", None), ("reserve", "ann"), ("publish", "ann")]
     published = run("ledger", "history", "--json").data[-1]
     assert published["folder"] == str((work / "a").resolve())
@@ -139,7 +139,7 @@ def test_over_budget_is_refused_before_anything_is_read(
     assert run(*RELEASE, *CHARGED, "--again", "--out", "b", "--json").data["error"] == "RefusedError"
 
 
-def test_each_analyst_has_a_limit(run: Run, work: Path, budget: Any) -> None:
+def test_per_analyst_budgets_are_enforced(run: Run, work: Path, budget: Any) -> None:
     budget("--per-analyst", "1")
     assert run(*RELEASE, *CHARGED, "--out", "a").code == 0
     done = run(*RANK, *CHARGED, "--out", "b")
@@ -201,7 +201,7 @@ def test_the_same_request_costs_nothing(run: Run, work: Path, budget: Any) -> No
     assert f"Nothing was spent: this was published already, in {(work / 'a').resolve()}" in " ".join(
         done.err.split()
     )
-    assert {each.name for each in (work / "b").iterdir()} == {"release.json", "items.parquet"}
+    assert {path.name for path in (work / "b").iterdir()} == {"release.json", "items.parquet"}
     assert folder_digest(work / "a") == folder_digest(work / "b")
     assert spent(run)[0] == "1"
 
@@ -271,9 +271,9 @@ def test_data_that_cannot_be_opened_is_refunded(
     whole = Ledger.reserve
 
     def reserve(*arguments: Any, **named: Any) -> Any:
-        made = whole(*arguments, **named)
+        reservation = whole(*arguments, **named)
         os.rename("visits.csv", "away.csv")
-        return made
+        return reservation
 
     monkeypatch.setattr(Ledger, "reserve", reserve)
     done = run(*RELEASE, *CHARGED, "--out", "a")
@@ -314,14 +314,14 @@ def test_a_file_that_is_torn_is_one_sentence_and_stays_charged(
         "headcount.events.sources.files.text_blocks.BLOCK_BYTES", 1 << 14
     )  # so that the header is whole
     budget()
-    said = set()
+    messages = set()
     for number, (name, content) in enumerate(TORN.items(), 1):
         (work / name).write_bytes(content)
         done = run("release", name, *RELEASE[2:], *CHARGED, "--out", "a")
-        said.add((done.code, done.out, done.complaint))
+        messages.add((done.code, done.out, done.complaint))
         assert spent(run) == (str(number), {"open": number, "published": 0, "refunded": 0})
-    assert len(said) == 1
-    code, _, words = said.pop()
+    assert len(messages) == 1
+    code, _, words = messages.pop()
     assert code == 2
     assert words.startswith(FIXED)
     assert not (work / "a").exists()
@@ -338,7 +338,7 @@ def crash(*_: Any, **__: Any) -> Any:
 POINTS = {
     "reserved": ("headcount.run.curator.begin_reading", None),
     "reading": (LocalEngine, "measure"),
-    "counted": ("headcount.run.curator.charged", None),
+    "counted": ("headcount.run.curator.record_charge", None),
     "writing": (Release, "_write"),
     "written": (Reservation, "issue"),
 }
@@ -377,17 +377,17 @@ def test_the_anchor_knows_the_reservation_before_data_is_read(
     run: Run, work: Path, budget: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budget()
-    seen = []
+    entries = []
 
     def look(*_: Any, **__: Any) -> None:
         with Ledger(URL) as ledger:
             mark = ledger._open().anchor.read()
-            seen.append(mark and mark.count)
+            entries.append(mark and mark.count)
         raise RuntimeError
 
     monkeypatch.setattr(LocalEngine, "measure", look)
     assert run(*RELEASE, *CHARGED, "--out", "a").code == 2
-    assert seen == [2]
+    assert entries == [2]
 
 
 def test_a_ledger_that_fails_after_writing(
@@ -397,10 +397,10 @@ def test_a_ledger_that_fails_after_writing(
 
     budget()
 
-    def gone(*_: Any, **__: Any) -> None:
+    def lose_connection(*_: Any, **__: Any) -> None:
         raise SurroundingsError("the database is gone")
 
-    monkeypatch.setattr(Ledger, "keep_issued", gone)
+    monkeypatch.setattr(Ledger, "keep_issued", lose_connection)
     done = run(*RELEASE, *CHARGED, "--out", "a")
     assert done.code == 3
     assert "a is written and charged, but the ledger could not note it" in done.complaint
@@ -417,9 +417,9 @@ def test_create_shows_and_refuses(run: Run, work: Path, budget: Any) -> None:
     for flags in (("--epsilon", "3"), ("--epsilon", "none"), ("--epsilon", "1", "--per-analyst", "2")):
         assert run("ledger", "create", "--dataset", "visits", *flags).code == 2
     assert run("ledger", "create", "--dataset", "visits@1", "--epsilon", "1").code == 2
-    made = run("ledger", "create", "--dataset", "other", "--epsilon", "2", "--json").data
-    assert made["epsilon"] == {"budget": "2", "spent": "0", "left": "2"}
-    assert [each["dataset"] for each in run("ledger", "show", "--json").data] == ["other", "visits"]
+    created = run("ledger", "create", "--dataset", "other", "--epsilon", "2", "--json").data
+    assert created["epsilon"] == {"budget": "2", "spent": "0", "left": "2"}
+    assert [account["dataset"] for account in run("ledger", "show", "--json").data] == ["other", "visits"]
 
 
 def test_unknown_names(run: Run, work: Path, budget: Any) -> None:
@@ -452,8 +452,8 @@ def test_verify_fails_on_an_edit(run: Run, work: Path, budget: Any) -> None:
 def test_a_release_is_a_witness(run: Run, work: Path, budget: Any) -> None:
     budget()
     assert run(*RELEASE, *CHARGED, "--out", "a").code == 0
-    for each in work.glob("headcount.db*"):
-        each.unlink()
+    for path in work.glob("headcount.db*"):
+        path.unlink()
     budget()  # a new ledger in place of the old one
     done = run("ledger", "verify", "a")
     assert (done.code, "the release that names entry 2" in " ".join(done.out.split())) == (1, True)
@@ -495,12 +495,12 @@ def test_flags_from_a_file(run: Run, work: Path, budget: Any) -> None:
     assert spent(run)[0] == "1"  # another version is another request
 
 
-def test_how_long_it_took_is_not_told_to_an_analyst(run: Run, work: Path, budget: Any) -> None:
+def test_the_duration_is_not_shown_to_an_analyst(run: Run, work: Path, budget: Any) -> None:
     budget()
     for more in ((*RELEASE, "--out", "a"), (*RANK, "--out", "b")):
-        told = run(*more, *CHARGED, "--json")
-        assert told.code == 0, told.err
-        assert "seconds" not in told.data
+        result = run(*more, *CHARGED, "--json")
+        assert result.code == 0, result.err
+        assert "seconds" not in result.data
     again = run(*RELEASE, "--out", "c", "--json")
     assert "seconds" in again.data
 
@@ -508,18 +508,18 @@ def test_how_long_it_took_is_not_told_to_an_analyst(run: Run, work: Path, budget
 def test_a_misspelt_column_says_nothing_of_files_that_a_folder_holds(run: Run, work: Path, budget: Any) -> None:
     """The error is free, so files named after users must not be in it; the curator may know them."""
     budget()
-    flags = [*(each for each in FLAGS if each != "user"), "--epsilon", "0.5", "-k", "1", *CHARGED]
+    flags = [*(flag for flag in FLAGS if flag != "user"), "--epsilon", "0.5", "-k", "1", *CHARGED]
     flags[flags.index("--user") + 1 : flags.index("--user") + 1] = ["usr"]
-    said: list[tuple[int, str]] = []
+    outcomes: list[tuple[int, str]] = []
     for users in (["ann0815"], ["ann0815", "bob4711"], ["bob4711", "liv9999"]):
         for user in users:
-            (work / f"logs{len(said)}" / f"key={user}").mkdir(parents=True)
-            (work / f"logs{len(said)}" / f"key={user}" / "part.csv").write_text("user,venue\nann,tea\n")
-        refused = run("rank", f"logs{len(said)}", *flags)
-        said.append((refused.code, refused.complaint.replace(f"logs{len(said)}", "logs")))
-    assert len(set(said)) == 1
-    assert said[0][0] == 2
-    assert "column 'usr' is not in logs" in said[0][1]
+            (work / f"logs{len(outcomes)}" / f"key={user}").mkdir(parents=True)
+            (work / f"logs{len(outcomes)}" / f"key={user}" / "part.csv").write_text("user,venue\nann,tea\n")
+        refused = run("rank", f"logs{len(outcomes)}", *flags)
+        outcomes.append((refused.code, refused.complaint.replace(f"logs{len(outcomes)}", "logs")))
+    assert len(set(outcomes)) == 1
+    assert outcomes[0][0] == 2
+    assert "column 'usr' is not in logs" in outcomes[0][1]
     assert spent(run)[0] == "0"
     path = work / "logs2" / "key=bob4711" / "part.csv"
     path.write_text("user,user\nann,tea\n")

@@ -22,9 +22,9 @@ def test_a_port_that_is_taken_is_named(run: Run, tmp_path: Path) -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        said = run("serve", "--port", port, "--data", tmp_path / "desk")
-    assert said.code == 2
-    assert f"port {port} is taken; choose another --port" in said.err
+        result = run("serve", "--port", port, "--data", tmp_path / "desk")
+    assert result.code == 2
+    assert f"port {port} is taken; choose another --port" in result.err
 
 
 @pytest.mark.parametrize(
@@ -37,32 +37,32 @@ def test_a_port_that_is_taken_is_named(run: Run, tmp_path: Path) -> None:
     ],
 )
 def test_what_it_does_not_listen_to(run: Run, tmp_path: Path, flags: list[str], words: str) -> None:
-    said = run("serve", "--port", "0", "--data", tmp_path / "desk", *flags)
-    assert said.code == 2
-    assert words in said.err
+    result = run("serve", "--port", "0", "--data", tmp_path / "desk", *flags)
+    assert result.code == 2
+    assert words in result.err
 
 
 def test_a_file_is_no_folder(run: Run, tmp_path: Path) -> None:
     (tmp_path / "desk").write_text("x")
-    said = run("serve", "--port", "0", "--data", tmp_path / "desk")
-    assert said.code == 2
-    assert "is a file; choose another --data" in said.err
+    result = run("serve", "--port", "0", "--data", tmp_path / "desk")
+    assert result.code == 2
+    assert "is a file; choose another --data" in result.err
 
 
 def test_the_demo_takes_no_folder_that_holds_something(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("x")
-    said = run("serve", "--port", "0", "--demo", "--data", tmp_path)
-    assert said.code == 2
-    assert "is not empty" in said.err
+    result = run("serve", "--port", "0", "--demo", "--data", tmp_path)
+    assert result.code == 2
+    assert "is not empty" in result.err
 
 
 def test_without_its_packages_it_says_how_to_get_them(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "fastapi", None)
-    said = run("serve", "--port", "0", "--data", tmp_path / "desk")
-    assert said.code == 2
-    assert "pip install '.[studio]'" in said.err
+    result = run("serve", "--port", "0", "--data", tmp_path / "desk")
+    assert result.code == 2
+    assert "pip install '.[studio]'" in result.err
 
 
 def test_it_says_where_it_is_and_how_to_begin_and_ends_at_once(program: Program, tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ def test_it_says_where_it_is_and_how_to_begin_and_ends_at_once(program: Program,
     with urllib.request.urlopen(link, timeout=60) as answer:
         assert b"password" in answer.read()
     studio.send_signal(signal.SIGINT)
-    _, said = studio.communicate(timeout=60)
+    _, errors = studio.communicate(timeout=60)
     assert studio.returncode == 0
-    assert f"everything is kept in {tmp_path / 'desk'}" in " ".join(said.decode().split())
+    assert f"everything is kept in {tmp_path / 'desk'}" in " ".join(errors.decode().split())
 
 
 def test_a_folder_is_served_by_one_server_also_after_a_kill(program: Program, tmp_path: Path) -> None:
@@ -85,10 +85,10 @@ def test_a_folder_is_served_by_one_server_also_after_a_kill(program: Program, tm
     assert first.stdout is not None
     assert first.stdout.readline().startswith(b"Studio")
     second = program("serve", "--port", "0", "--data", desk)
-    _, said = second.communicate(timeout=60)
+    _, errors = second.communicate(timeout=60)
     assert second.returncode == 2
     words = f"another server uses {desk}; stop that server, or choose another --data"
-    assert words in " ".join(said.decode().split())
+    assert words in " ".join(errors.decode().split())
     first.kill()
     first.communicate(timeout=60)
     third = program("serve", "--port", "0", "--data", desk)

@@ -26,9 +26,9 @@ def _own_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def monthly(run: Run, work: Path) -> None:
-    made = run(*CREATE, "--window", "1mo", "--time", "time", "--lifetime", "1.5")
-    assert made.code == 0, made.err
-    assert "visits: ε = 1 in each window of 1 month." in made.out
+    created = run(*CREATE, "--window", "1mo", "--time", "time", "--lifetime", "1.5")
+    assert created.code == 0, created.err
+    assert "visits: ε = 1 in each window of 1 month." in created.out
 
 
 def rank(run: Run, *flags: str, epsilon: str = "0.5") -> Any:
@@ -37,15 +37,15 @@ def rank(run: Run, *flags: str, epsilon: str = "0.5") -> Any:
 
 def left(run: Run) -> dict[str, str]:
     (account,) = run("ledger", "show", "--json").data
-    return {each["window"]["since"]: each["epsilon"]["left"] for each in account["windows"]}
+    return {window["window"]["since"]: window["epsilon"]["left"] for window in account["windows"]}
 
 
 @pytest.mark.usefixtures("monthly")
 def test_a_span_is_charged_to_all_windows_that_it_touches(run: Run, work: Path) -> None:
     assert run(*RELEASE, *CHARGED, *MARCH, "--out", "march").code == 0
     assert left(run) == {"2026-03-01": "0"}
-    told = json.loads((work / "march/release.json").read_text(encoding="utf-8"))
-    assert told["guarantee"]["window"] == "1 month"
+    charge = json.loads((work / "march/release.json").read_text(encoding="utf-8"))
+    assert charge["guarantee"]["window"] == "1 month"
     assert "within each window of 1 month" in run("explain", "march").out
     assert "within each window of 1 month" in run("top", "march").out
     refused = rank(run, *SPRING)
@@ -69,7 +69,7 @@ def test_a_span_is_charged_to_all_windows_that_it_touches(run: Run, work: Path) 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("monthly")
-def test_a_page_says_within_each_window(run: Run, work: Path) -> None:
+def test_a_report_shows_the_budget_of_every_window(run: Run, work: Path) -> None:
     assert run(*RELEASE, *CHARGED, *MARCH, "--out", "march").code == 0
     assert run("report", "march", "--to", "march.html").code == 0
     assert "within each window of 1 month" in (work / "march.html").read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def test_a_page_says_within_each_window(run: Run, work: Path) -> None:
 
 @pytest.mark.usefixtures("monthly")
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         ((), "does not say from when until when it reads; add --since and --until (with --time time)"),
         (MARCH[:4], "does not say until when"),
@@ -86,7 +86,7 @@ def test_a_page_says_within_each_window(run: Run, work: Path) -> None:
     ],
 )
 def test_a_request_that_could_touch_any_window_is_refused_before_anything_is_read(
-    run: Run, flags: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+    run: Run, flags: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read(*_: object) -> None:
         raise AssertionError("events were read")
@@ -95,7 +95,7 @@ def test_a_request_that_could_touch_any_window_is_refused_before_anything_is_rea
     for dry in ((), ("--dry-run",)):
         refused = rank(run, *flags, *dry)
         assert refused.code == 2
-        assert said in refused.complaint
+        assert message in refused.complaint
     assert left(run) == {}
 
 
@@ -112,7 +112,7 @@ def test_a_dry_run_says_which_windows_and_what_is_left(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (("--window", "30"), "--window must be a number of days, weeks or months"),
         (("--window", "30d"), "name it with --time COL"),
@@ -123,12 +123,12 @@ def test_a_dry_run_says_which_windows_and_what_is_left(run: Run) -> None:
         (("--origin", "2026-01-01"), "--origin is given without --window"),
     ],
 )
-def test_windows_that_make_no_sense_are_refused_and_nothing_is_made(
-    run: Run, work: Path, flags: tuple[str, ...], said: str
+def test_invalid_windows_are_refused_and_nothing_is_created(
+    run: Run, work: Path, flags: tuple[str, ...], message: str
 ) -> None:
     refused = run(*CREATE, *flags)
     assert refused.code == 2
-    assert said in refused.complaint
+    assert message in refused.complaint
     assert not (work / "headcount.db").exists()
 
 

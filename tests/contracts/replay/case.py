@@ -12,15 +12,15 @@ from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from headcount.lab.audit.replay import Tape, check_replay
-from headcount.lab.audit.sensitivity_replay import Move
+from headcount.lab.audit.sensitivity_replay import SensitivityUse
 from headcount.methods.rankings import top_k
-from headcount.methods.request import Spending
+from headcount.methods.request import ChargedRequest
 from headcount.releases.release import Release
 from headcount.run import query_session
-from tests.contracts.replay.user_crowds import Crowd, People
+from tests.contracts.replay.user_crowds import Crowd, RowsByUser
 from tests.support.curator_runs import ran
 
-Reads = Callable[[People], EventLog]
+Reads = Callable[[RowsByUser], EventLog]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Case:
 
     family: str
     label: str
-    request: Spending | Mapping[str, Any]
+    request: ChargedRequest | Mapping[str, Any]
     crowd: Crowd
     reading: Reads
     engine: Callable[[], Engine] = lambda: LocalEngine(threads=1)
@@ -43,18 +43,18 @@ class Case:
     def run(self, log: EventLog, tape: Tape) -> Release:
         """Release with the noise of a tape, as a curator would."""
         with mock.patch.object(top_k, "MANY_CELLS", self.many_cells):
-            if isinstance(self.request, Spending):
+            if isinstance(self.request, ChargedRequest):
                 return ran(self.request, log, engine=self.engine(), noise=tape)
-            return asked_one_by_one(log, tape, self.request)
+            return ask_row_by_row(log, tape, self.request)
 
-    def check(self, neighbours: int, *, more: int = 0) -> tuple[Release, list[Move]]:
+    def check(self, neighbours: int, *, more: int = 0) -> tuple[Release, list[SensitivityUse]]:
         """Keep the contract on so many neighbours."""
         seed = self.seed + more
-        others = [self.reading(each) for each in self.crowd.neighbours(neighbours, seed)]
+        others = [self.reading(neighbour) for neighbour in self.crowd.neighbours(neighbours, seed)]
         return check_replay(self.run, self.reading(self.crowd.people), others, seed)
 
 
-def asked_one_by_one(log: EventLog, tape: Tape, words: Mapping[str, Any]) -> Release:
+def ask_row_by_row(log: EventLog, tape: Tape, words: Mapping[str, Any]) -> Release:
     """Hold a session: each question is made of the answer before."""
     with (
         mock.patch.object(query_session, "OperatingSystemNoise", return_value=tape),

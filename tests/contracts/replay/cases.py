@@ -8,7 +8,7 @@ from typing import Any
 
 from headcount.accounting.guarantee import Standing
 from headcount.methods.queries.request import QueryRequest
-from headcount.methods.recommender.request import NeighboursRequest
+from headcount.methods.recommender.request import RecommenderRequest
 from headcount.methods.registry import FAMILIES, family_of
 from headcount.methods.request import request_of
 from headcount.methods.tags.request import TagsRequest
@@ -39,14 +39,14 @@ def neighbour_cases() -> Iterator[Case]:
             for items, limit, more in ((2, 1, {}), (5, None, {"sampling": "sra"}), (500, 3, {"sampling": "hpa"})):
                 options = {"items": items, **(more if epsilon == "4" else {})}
                 words: dict[str, Any] = {"options": options, "limit": limit}
-                request = request_of(NeighboursRequest, epsilon=epsilon, delta=delta, method="co-counts", **words)
+                request = request_of(RecommenderRequest, epsilon=epsilon, delta=delta, method="co-counts", **words)
                 yield Case("neighbours", "co-counts", request, user_crowds.events(shape, 4), Reading())
-            request = request_of(NeighboursRequest, epsilon=epsilon, delta=delta, method="visits")
+            request = request_of(RecommenderRequest, epsilon=epsilon, delta=delta, method="visits")
             for form in ("records", "contexts"):
                 yield Case(
                     "neighbours", "visits", request, user_crowds.events(shape, 5), Reading(user_crowds.FORMS[form])
                 )
-        request = request_of(NeighboursRequest, epsilon=epsilon, delta=delta, method="visits")
+        request = request_of(RecommenderRequest, epsilon=epsilon, delta=delta, method="visits")
         for people in (0, 6, 40):
             unrated = Reading(items=tuple(user_crowds.WIDE))
             yield Case("neighbours", "visits", request, user_crowds.raters(people, people), unrated)
@@ -56,7 +56,7 @@ def _rated(
     epsilon: str, delta: str | None, relations: bool | None, crowd: Crowd, reading: Reading, **more: bool
 ) -> Case:
     options = more if relations is None else {"relations": relations, **more}
-    request = request_of(NeighboursRequest, epsilon=epsilon, delta=delta, options=options)
+    request = request_of(RecommenderRequest, epsilon=epsilon, delta=delta, options=options)
     return Case("neighbours", "private", request, crowd, reading)
 
 
@@ -94,9 +94,9 @@ def claimed_cases(name: str) -> Iterator[Case]:
         for people in (9, 40):
             yield Case("queries", name, queries, user_crowds.town(people, people), user_crowds.town_log)
     else:
-        asked = [("u0", "i01"), ("u1", "i02")] if name == "pncf-predictions-published" else []
+        pairs = [("u0", "i01"), ("u1", "i02")] if name == "pncf-predictions-published" else []
         ratings, reading = (
-            request_of(NeighboursRequest, **words, asked=asked),
+            request_of(RecommenderRequest, **words, asked=pairs),
             Reading({"value": "stars", "value_range": "1,5"}),
         )
         for shape in ("random", "busy"):

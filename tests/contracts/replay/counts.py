@@ -16,8 +16,8 @@ from headcount.methods.counts.request import ReleaseRequest
 from headcount.methods.method import Method
 from headcount.methods.rankings import top_k
 from headcount.methods.rankings.request import RankRequest
-from headcount.methods.recommender.request import NeighboursRequest
-from headcount.methods.request import Spending, request_of
+from headcount.methods.recommender.request import RecommenderRequest
+from headcount.methods.request import ChargedRequest, request_of
 from tests.contracts.replay import user_crowds
 from tests.contracts.replay.case import Case
 from tests.contracts.replay.user_crowds import Reading
@@ -50,8 +50,8 @@ NEEDED = {"limit": 2}
 
 def variants(method: type[Method]) -> Iterator[dict[str, Any]]:
     """Yield a method's parameters as they are by default, and with each of them changed."""
-    fields = {each.name: each for each in dataclasses.fields(method)}  # type: ignore[arg-type]
-    base = {name: NEEDED[name] for name, each in fields.items() if each.default is dataclasses.MISSING}
+    fields = {field.name: field for field in dataclasses.fields(method)}  # type: ignore[arg-type]
+    base = {name: NEEDED[name] for name, field in fields.items() if field.default is dataclasses.MISSING}
     yield base
     for name in fields:
         for value in VALUES[name]:
@@ -88,7 +88,7 @@ def fitting(name: str, parameters: Mapping[str, Any], epsilon: str, log: EventLo
     for shares in given:
         try:
             request = count_request(name, parameters, epsilon, **shares)
-            request.build().laws(log, request.grant())
+            request.build().noise_distributions(log, request.grant())
         except UsageError:
             continue
         return request
@@ -178,10 +178,10 @@ def _more_totals() -> Iterator[Case]:
         ({"by": "items"}, {}),
         ({"distinct": True}, {}),
     )
-    for place, (asked, words) in enumerate(forms):
+    for place, (options, words) in enumerate(forms):
         for at, shape in enumerate(user_crowds.SHAPES):
             limit, epsilon = (1, 4)[(place + at) % 2], EPSILONS[(place + at) % 5]
-            request = request_of(ReleaseRequest, epsilon=epsilon, what="totals", limit=limit, **asked)
+            request = request_of(ReleaseRequest, epsilon=epsilon, what="totals", limit=limit, **options)
             yield Case("totals", "totals with more", request, user_crowds.events(shape, limit), Reading(words))
 
 
@@ -202,7 +202,7 @@ def selection_cases() -> Iterator[Case]:
         for name, method in METHODS.items():
             if method.standing is Standing.CLAIMED:
                 continue
-            limit = {"limit": 2} if "limit" in {each.name for each in dataclasses.fields(method)} else {}  # type: ignore[arg-type]
+            limit = {"limit": 2} if "limit" in {field.name for field in dataclasses.fields(method)} else {}  # type: ignore[arg-type]
             for form in ("records", "contexts", "users"):
                 request = request_of(ReleaseRequest, method=name, **limit, **price)
                 yield _selecting(f"{name}, {form}", request, next(shapes), form)
@@ -214,10 +214,10 @@ def selection_cases() -> Iterator[Case]:
                 yield _selecting(f"top-k, {form}", request_of(RankRequest, **words), next(shapes), form)
         model = {key: value for key, value in price.items() if key != "shares"}
         rated = {"value": "stars", "value_range": "1,5"}
-        yield _selecting("visits", request_of(NeighboursRequest, method="visits", **model), "random", "contexts")
-        yield _selecting("co-counts", request_of(NeighboursRequest, method="co-counts", **model), "random", {})
+        yield _selecting("visits", request_of(RecommenderRequest, method="visits", **model), "random", "contexts")
+        yield _selecting("co-counts", request_of(RecommenderRequest, method="co-counts", **model), "random", {})
         yield _selecting(
-            "private", request_of(NeighboursRequest, options={"relations": True}, **model), "random", rated
+            "private", request_of(RecommenderRequest, options={"relations": True}, **model), "random", rated
         )
     for many in (4, 7):  # more than the other cases allow, and less than the newcomer with every item has
         request = request_of(ReleaseRequest, method="sra", limit=2, **{**ROOMY, "select_limit": many})
@@ -228,7 +228,7 @@ def selection_cases() -> Iterator[Case]:
             yield _selecting(f"sra without a limit, {form}", request, shape, form)
 
 
-def _selecting(label: str, request: Spending, shape: str, form: str | Mapping[str, Any]) -> Case:
+def _selecting(label: str, request: ChargedRequest, shape: str, form: str | Mapping[str, Any]) -> Case:
     words = user_crowds.FORMS[form] if isinstance(form, str) else form
     crowd = user_crowds.events(shape, len(label))
     return Case("selection", f"selection before {label}", request, crowd, Reading(words, selects=True))

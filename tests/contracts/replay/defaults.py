@@ -34,21 +34,21 @@ def plain_cases(family: Family) -> Iterator[Case]:
 
 def words_for(family: Family, name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return how a method with some parameters is asked for: those that its request does not know are options."""
-    known = family.request_kind().model_fields
-    words = {"method": name, **parameters} if "method" in known else dict(parameters)
-    own = {key: words.pop(key) for key in list(words) if key in known}
+    fields = family.request_kind().model_fields
+    words = {"method": name, **parameters} if "method" in fields else dict(parameters)
+    own = {key: words.pop(key) for key in list(words) if key in fields}
     return own | ({"options": words} if words else {})
 
 
 def _variants(kind: Any) -> Iterator[dict[str, Any]]:
-    base = {key: each.default for key, each in fields_of(kind).items()} | example_of(kind)
+    base = {key: field.default for key, field in fields_of(kind).items()} | example_of(kind)
     yield example_of(kind)
     for key, value in base.items():
         if isinstance(value, int):
             yield example_of(kind) | {key: not value if isinstance(value, bool) else value + 1}
 
 
-_Form = tuple[str, Callable[[int], Crowd], Callable[[user_crowds.People], Any]]
+_Form = tuple[str, Callable[[int], Crowd], Callable[[user_crowds.RowsByUser], Any]]
 
 
 def _events() -> Iterator[_Form]:

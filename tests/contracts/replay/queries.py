@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.methods.queries import FAMILY
-from headcount.methods.queries.auto import stands_clear, way_of
+from headcount.methods.queries.auto import is_above_noise, measurement_option
 from headcount.methods.queries.request import QueryRequest
 from headcount.methods.request import request_of
-from headcount.noise.stages import share_out
+from headcount.noise.stages import split_among_stages
 from tests.contracts.replay import user_crowds
 from tests.contracts.replay.case import Case, Reads
 from tests.contracts.replay.counts import uneven
@@ -50,9 +50,9 @@ def query_cases(name: str) -> Iterator[Case]:
     method = FAMILY.kind(name)
     deltas = (None, "1e-6") if getattr(method, "takes_delta", False) else (None,)
     changes: list[dict[str, Any]] = [{}]
-    for each in dataclasses.fields(method):  # type: ignore[arg-type]
-        if each.name != "asked":
-            changes += [{each.name: value} for value in QUERY_VALUES[each.name]]
+    for field in dataclasses.fields(method):  # type: ignore[arg-type]
+        if field.name != "asked":
+            changes += [{field.name: value} for value in QUERY_VALUES[field.name]]
     for place, options in enumerate(changes * 4):
         people, epsilon = ((0, "1"), (9, "0.1"), (40, "20"), (400, "0.5"), (400, "300"))[place % 5]
         shares = uneven(QUERY_STAGES[name]) if options == {"shares": "uneven"} else None
@@ -71,8 +71,8 @@ def query_cases(name: str) -> Iterator[Case]:
             "bins": user_crowds.BINS,
         }
         for delta in deltas:
-            asked = request_of(QueryRequest, epsilon=epsilon, delta=delta, **words)
-            yield Case("queries", name, asked, crowd, reading)
+            request = request_of(QueryRequest, epsilon=epsilon, delta=delta, **words)
+            yield Case("queries", name, request, crowd, reading)
     if name == "auto":
         yield from _every_choice()
     if name == "pairs":
@@ -105,17 +105,17 @@ def _every_choice() -> Iterator[Case]:
     """Yield what each choice of ``auto`` is best for, and tables that are one person short of standing clear."""
     rows = np.random.default_rng(5).random((40, 256)) < 0.5
     for people, epsilon, correlated in ((600, "0.1", False), (600, "60", True), (2000, "0.1", True)):
-        asked = rows | _along() if correlated else rows
-        request = request_of(QueryRequest, epsilon=epsilon, bins=user_crowds.BINS, rows=asked)
+        requested_rows = rows | _along() if correlated else rows
+        request = request_of(QueryRequest, epsilon=epsilon, bins=user_crowds.BINS, rows=requested_rows)
         crowd = user_crowds.town(people, 1, correlated=correlated)
         yield Case("queries", "auto", request, crowd, user_crowds.town_log)
     for delta in (None, "1e-6"):
         request = request_of(
             QueryRequest, epsilon="1", delta=delta, bins=user_crowds.BINS, queries=STATEMENTS[-1:]
         )
-        way = way_of(request.asked, request.grant().price, delta is not None)
-        price = share_out(way.stages, request.grant().price)["rest"]
-        enough = next(people for people in range(9, 4000) if stands_clear(way.plan, people, price))
+        plan_choice = measurement_option(request.asked, request.grant().cost, delta is not None)
+        price = split_among_stages(plan_choice.stages, request.grant().cost)["rest"]
+        enough = next(people for people in range(9, 4000) if is_above_noise(plan_choice.plan, people, price))
         for people in (enough - 1, enough):
             yield Case("queries", "auto", request, user_crowds.town(people, 1), user_crowds.town_log)
 

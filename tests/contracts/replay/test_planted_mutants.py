@@ -24,7 +24,7 @@ def _wrapped() -> Iterator[None]:
         yield
 
 
-def found(plant: Plant) -> Case | neighbouring_logs.Case | None:
+def find_case(plant: Plant) -> Case | neighbouring_logs.Case | None:
     """Return the first case that finds a bug."""
     with plant.planted():
         for case in plant.cases:
@@ -36,8 +36,8 @@ def found(plant: Plant) -> Case | neighbouring_logs.Case | None:
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: str(plant.name))
-def test_a_planted_bug_is_found(plant: Plant) -> None:
-    case = found(plant)
+def test_a_mutant_is_rejected(plant: Plant) -> None:
+    case = find_case(plant)
     assert case is not None, "the contract does not see it"
     case.check(NEIGHBOURS)  # and without the bug there is nothing to see
 

@@ -17,7 +17,7 @@ from headcount.releases.release import Release
 from tests.support.curator_runs import ran
 
 SUMMER = "2040-07-01T12:30:00"
-PEOPLE = [{"user": f"u{n}", "item": str(n % 3), "time": SUMMER, "stars": "4"} for n in range(12)]
+ROWS_BY_USER = [{"user": f"u{n}", "item": str(n % 3), "time": SUMMER, "stars": "4"} for n in range(12)]
 FIELDS = ("user", "item", "time", "stars")
 
 HOSTILE: Mapping[str, Mapping[str, Any]] = {
@@ -58,16 +58,16 @@ def written(rows: list[dict[str, Any]], path: Path) -> Path:
         lines = [json.dumps(row) for row in rows]
     else:
         texts = [["" if row[name] is None else str(row[name]) for name in FIELDS] for row in rows]
-        lines = [",".join(FIELDS), *(",".join(each) for each in texts)]
+        lines = [",".join(FIELDS), *(",".join(row) for row in texts)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
 
 @pytest.mark.parametrize(("strange", "kind"), CASES)
-def test_a_hostile_line_is_one_persons_alone(strange: str, kind: str, tmp_path: Path) -> None:
+def test_a_hostile_line_affects_its_own_user_alone(strange: str, kind: str, tmp_path: Path) -> None:
     newcomer: dict[str, Any] = {"user": "new", "item": "1", "time": SUMMER, "stars": "5", **HOSTILE[strange]}
-    rows = {"without": PEOPLE, "first": [newcomer, *PEOPLE], "last": [*PEOPLE, newcomer]}
-    paths = {name: written(each, tmp_path / f"{name}.{kind}") for name, each in rows.items()}
+    rows = {"without": ROWS_BY_USER, "first": [newcomer, *ROWS_BY_USER], "last": [*ROWS_BY_USER, newcomer]}
+    paths = {name: written(lines, tmp_path / f"{name}.{kind}") for name, lines in rows.items()}
     for request_type, fields, words in REQUESTS.values():
         request = request_of(request_type, epsilon="1", **fields)
 

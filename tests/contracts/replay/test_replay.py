@@ -12,11 +12,11 @@ import pytest
 
 from headcount.accounting.guarantee import Standing
 from headcount.engines.local.engine import LocalEngine
-from headcount.events.selection_targets import lacking
+from headcount.events.selection_targets import find_missing_lists
 from headcount.lab.audit.replay import Tape, wrapped_noise
-from headcount.lab.audit.sensitivity_replay import Move, Violation
+from headcount.lab.audit.sensitivity_replay import SensitivityUse, Violation
 from headcount.methods.registry import FAMILIES, family_of, method_names
-from headcount.methods.request import Spending
+from headcount.methods.request import ChargedRequest
 from headcount.noise import SeededNoise
 from headcount.releases.release import Release
 from tests.contracts.replay.case import Case
@@ -54,7 +54,7 @@ def _wrapped() -> Iterator[None]:
         yield
 
 
-def kept(case: Case, neighbours: int, more: int = 0) -> tuple[Release, list[Move]]:
+def kept(case: Case, neighbours: int, more: int = 0) -> tuple[Release, list[SensitivityUse]]:
     """Keep the contract, or say which case did not."""
     try:
         return case.check(neighbours, more=more)
@@ -79,7 +79,9 @@ def nearly(key: Key) -> float:
 BRANCHES: Mapping[str, set[tuple[str, Any]]] = {
     "rankings": {("by", "counts"), ("by", "peeling")},
     "selection": {("items", True), ("items", False), ("law", "few"), ("law", "many")},
-    "selection of contexts": {(name, found) for name in ("contexts", "tags", "items") for found in (True, False)}
+    "selection of contexts": {
+        (name, is_selected) for name in ("contexts", "tags", "items") for is_selected in (True, False)
+    }
     | {("law", "few"), ("law", "many")},
     "neighbours": {("items", True), ("items", False), ("factors", True), ("factors", False)},
     "tags": {("measured", True), ("measured", False)},
@@ -90,21 +92,21 @@ BRANCHES: Mapping[str, set[tuple[str, Any]]] = {
 
 
 @pytest.mark.parametrize("group", SHARED)
-def test_neighbours_cannot_be_told_apart(group: str) -> None:
+def test_neighbours_change_outcomes_within_the_guarantee(group: str) -> None:
     reached: dict[Key, float] = defaultdict(float)
     taken: set[tuple[str, Any]] = set()
     for case in GROUPS[group]():
         asking = Asking(case.engine())
         heard = dataclasses.replace(case, engine=partial(Asking, asking.engine, asking.kinds))
         release, moves = kept(heard, NEIGHBOURS)
-        if isinstance(case.request, Spending):
-            selecting = bool(lacking(case.reading({})))
+        if isinstance(case.request, ChargedRequest):
+            selecting = bool(find_missing_lists(case.reading({})))
             asking.check_declared(case.request.build(selecting=selecting), selecting=selecting)
-        for each in moves:
-            key = group, each.mechanism, 0
+        for move in moves:
+            key = group, move.mechanism, 0
             if group not in UNSTEADY:
-                key = case.label.split(",")[0], each.mechanism, each.step
-            reached[key] = max(reached[key], each.ratio)
+                key = case.label.split(",")[0], move.mechanism, move.step
+            reached[key] = max(reached[key], move.ratio)
         for chosen in release.chosen.values():
             taken |= {(name, value if isinstance(value, str) else bool(value)) for name, value in chosen.items()}
     short = {key: ratio for key, ratio in reached.items() if ratio < nearly(key) and key[1] != "threshold"}
@@ -115,7 +117,7 @@ def test_neighbours_cannot_be_told_apart(group: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("more", [1, 2, 3])
-def test_many_more_neighbours_cannot_be_told_apart(group: str, more: int) -> None:
+def test_further_neighbours_change_outcomes_within_the_guarantee(group: str, more: int) -> None:
     for case in GROUPS[group]():
         kept(case, 12, more)
 
@@ -126,9 +128,9 @@ def test_every_proven_method_is_here_with_every_option() -> None:
     for group in GROUPS.values():
         for case in group():
             pairs += min(NEIGHBOURS, len(case.crowd.people) + len(case.crowd.newcomers))
-            if isinstance(case.request, Spending):
+            if isinstance(case.request, ChargedRequest):
                 log = case.reading({})
-                method: Any = case.request.build(selecting=bool(lacking(log)))
+                method: Any = case.request.build(selecting=bool(find_missing_lists(log)))
                 for field in dataclasses.fields(method):
                     values[method.name, field.name].add(repr(getattr(method, field.name)))
                 values[method.name, "log"].add(repr(log.describe()))
@@ -137,7 +139,7 @@ def test_every_proven_method_is_here_with_every_option() -> None:
         if method.standing is Standing.PROVEN
     }  # fmt: skip
     assert proven.keys() == {name for name, _ in values}
-    alone = [key for key, seen in values.items() if len(seen) < 2 and key[1] != "log"]
+    alone = [key for key, option_values in values.items() if len(option_values) < 2 and key[1] != "log"]
     assert not alone, "only one value of these is ever tried"
     assert pairs > 3000
 
@@ -163,14 +165,14 @@ def test_what_is_only_claimed_is_refuted(name: str) -> None:
     assert refuted()
 
 
-def test_noise_that_no_mechanism_pays_for_is_seen() -> None:
+def test_unpaid_noise_is_reported() -> None:
     with pytest.raises(Violation, match="no mechanism"):
         Tape(1).words(1)
 
 
 def test_other_sources_of_noise_see_no_change() -> None:
     case = next(GROUPS["sra"]())
-    assert isinstance(case.request, Spending)
+    assert isinstance(case.request, ChargedRequest)
     method, log = case.request.build(), case.reading(case.crowd.people)
-    one, two = (method.release(log, case.request.grant(), SeededNoise(1)) for _ in range(2))
-    assert one.items.equals(two.items)
+    first, two = (method.release(log, case.request.grant(), SeededNoise(1)) for _ in range(2))
+    assert first.items.equals(two.items)

@@ -15,7 +15,7 @@ from headcount.events.tag_log import TagLog, read_tags
 from headcount.events.user_table import read_people
 
 Row = tuple[Any, ...]
-People = Mapping[str, Sequence[Row]]
+RowsByUser = Mapping[str, Sequence[Row]]
 
 ITEMS = [f"i{place:02}" for place in range(12)]
 CONTEXTS = ["day", "dusk"]
@@ -27,27 +27,27 @@ ELSEWHERE = ["night", None]
 class Crowd:
     """Some people, and others who might join: each with all the rows of theirs."""
 
-    people: People
-    newcomers: People
+    people: RowsByUser
+    newcomers: RowsByUser
 
-    def neighbours(self, most: int, seed: int) -> list[People]:
+    def neighbours(self, most: int, seed: int) -> list[RowsByUser]:
         """Return crowds that differ in one person, who joins or leaves: as many of these as of those."""
         order = np.random.default_rng(seed).permutation
-        joining: list[People] = [
+        joining: list[RowsByUser] = [
             {**self.people, name: self.newcomers[name]} for name in order(sorted(self.newcomers))
         ]
-        leaving: list[People] = [
-            {n: self.people[n] for n in self.people if n != gone} for gone in order(sorted(self.people))
+        leaving: list[RowsByUser] = [
+            {n: self.people[n] for n in self.people if n != removed} for removed in order(sorted(self.people))
         ]
-        turns = [each for pair in zip(joining, leaving, strict=False) for each in pair]
+        turns = [step for pair in zip(joining, leaving, strict=False) for step in pair]
         rest = joining[len(leaving) :] + leaving[len(joining) :]
         return [*turns, *rest][:most]
 
 
-def rows_of(people: People) -> list[tuple[Any, ...]]:
+def rows_of(people: RowsByUser) -> list[tuple[Any, ...]]:
     """Return everybody's rows, one person's among the others'; nobody's place hangs on who else is there."""
     rows = [((who, at), (who, *row)) for who, own in people.items() for at, row in enumerate(own)]
-    return [row for _, row in sorted(rows, key=lambda each: zlib.crc32(repr(each[0]).encode()))]
+    return [row for _, row in sorted(rows, key=lambda row: zlib.crc32(repr(row[0]).encode()))]
 
 
 # Events: (item, context, times, stars)
@@ -75,18 +75,18 @@ def events(shape: str, seed: int) -> Crowd:
         "nobody": {},
         "one": {"ann": some(9)},
         "alike": {f"u{n}": alike for n in range(6)},
-        "heavy": {"bob": [row() for _ in range(60)], "eve": [row(each) for each in ITEMS] * 2, "ann": some(2)},
+        "heavy": {"bob": [row() for _ in range(60)], "eve": [row(item) for item in ITEMS] * 2, "ann": some(2)},
         "random": {f"u{n}": some(5 if n % 4 else 20) for n in range(9)},
-        "busy": {f"u{n}": [row(each) for each in ITEMS] for n in range(12)},
+        "busy": {f"u{n}": [row(item) for item in ITEMS] for n in range(12)},
     }
     newcomers = {
         "once": [row()],
         "one item again and again": [row(ITEMS[2], "day")] * 32,
-        "everything": [row(each, context) for each in ITEMS for context in (*CONTEXTS, *ELSEWHERE)],
-        "every item": [row(each, "dusk") for each in ITEMS] * 3,
+        "everything": [row(item, context) for item in ITEMS for context in (*CONTEXTS, *ELSEWHERE)],
+        "every item": [row(item, "dusk") for item in ITEMS] * 3,
         "what nobody has": [row(f"new{n}") for n in range(9)] + [row("new0")],
-        "eight items": [row(each, "day") for each in ITEMS[:8]],
-        "nowhere": [row(each, None) for each in ITEMS[:2]],
+        "eight items": [row(item, "day") for item in ITEMS[:8]],
+        "nowhere": [row(item, None) for item in ITEMS[:2]],
         "like the others": alike,
         "extreme ratings": [(item, "day", 1, stars) for item, stars in zip(ITEMS, [9.0, -9.0] * 6, strict=True)],
     }
@@ -103,13 +103,13 @@ def raters(people: int, seed: int) -> Crowd:
 
     def some(many: int) -> list[Row]:
         picked = rng.choice(len(WIDE), many, replace=False)
-        return [(WIDE[each], "day", 1, float(rng.integers(1, 6))) for each in picked]
+        return [(WIDE[item], "day", 1, float(rng.integers(1, 6))) for item in picked]
 
     newcomers = {
         "a few": some(5),
         "half": some(36),
-        "all, extremely": [(each, "day", 1, 1.0 + 4 * (at % 2)) for at, each in enumerate(WIDE)],
-        "the last ones": [(each, "day", 1, 5.0) for each in WIDE[-20:]],
+        "all, extremely": [(tag, "day", 1, 1.0 + 4 * (at % 2)) for at, tag in enumerate(WIDE)],
+        "the last ones": [(tag, "day", 1, 5.0) for tag in WIDE[-20:]],
     }
     return Crowd({f"u{n}": some(12) for n in range(people)}, newcomers)
 
@@ -137,7 +137,7 @@ class Reading:
     selects: bool = False
     items: Sequence[str] = tuple(ITEMS)
 
-    def __call__(self, people: People) -> EventLog:
+    def __call__(self, people: RowsByUser) -> EventLog:
         """Read a crowd."""
         kinds = (pa.string(), pa.string(), pa.string(), pa.int64(), pa.float64())
         names = ("user", "item", "context", "times", "stars")
@@ -167,8 +167,8 @@ def taggers(people: int, seed: int) -> Crowd:
     crowd = {f"u{n}": pairs(n % 2, int(rng.integers(1, 30 if n % 9 == 0 else 5))) for n in range(people)}
     newcomers = {
         "once": pairs(0, 1),
-        "one tag everywhere": [(each, WORDS[3]) for each in RESOURCES],
-        "every tag on one": [(RESOURCES[5], each) for each in WORDS],
+        "one tag everywhere": [(tag, WORDS[3]) for tag in RESOURCES],
+        "every tag on one": [(RESOURCES[5], tag) for tag in WORDS],
         "everything": [(resource, word) for resource in RESOURCES for word in WORDS],
         "unlisted": [("r99", WORDS[0]), (RESOURCES[0], "t99"), ("r99", "t99")],
         "again and again": pairs(1, 1) * 30,
@@ -177,12 +177,12 @@ def taggers(people: int, seed: int) -> Crowd:
     return Crowd(crowd, newcomers)
 
 
-def tag_log(people: People) -> TagLog:
+def tag_log(people: RowsByUser) -> TagLog:
     """Read taggers."""
     return TagLog.listing(rows_of(people), resources=RESOURCES, vocabulary=WORDS)
 
 
-def selecting_tags(people: People) -> TagLog:
+def selecting_tags(people: RowsByUser) -> TagLog:
     """Read taggers whose words nobody lists."""
     rows, names = rows_of(people), ("user", "film", "word")
     table = pa.table({name: pa.array([row[at] for row in rows], pa.string()) for at, name in enumerate(names)})
@@ -229,12 +229,12 @@ def households(crowd: Crowd) -> Crowd:
     return Crowd(homes, {"large": large, "all alike": [(f"n{n}", "h alike", 50, "cook", 15) for n in range(5)]})
 
 
-def town_log(people: People) -> EventLog:
+def town_log(people: RowsByUser) -> EventLog:
     """Read a table of people."""
     return _table(rows_of(people))
 
 
-def household_log(homes: People) -> EventLog:
+def household_log(homes: RowsByUser) -> EventLog:
     """Read a table of people that is made of whole households."""
     return _table([row[1:] for row in rows_of(homes)])
 

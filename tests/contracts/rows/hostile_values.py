@@ -23,7 +23,7 @@ class Field:
     """What somebody wrote, by the shape of the file; there is nothing for shapes that cannot say it."""
 
     name: str
-    said: Mapping[Shape, object]
+    spellings: Mapping[Shape, object]
 
 
 def text(name: str, value: str | None) -> Field:
@@ -35,7 +35,7 @@ def _named(texts: Mapping[str, str | None]) -> tuple[Field, ...]:
     return tuple(text(name, value) for name, value in texts.items())
 
 
-def _of(shape: Shape, values: Mapping[str, object]) -> tuple[Field, ...]:
+def _field(shape: Shape, values: Mapping[str, object]) -> tuple[Field, ...]:
     return tuple(Field(name, {shape: value}) for name, value in values.items())
 
 
@@ -76,14 +76,14 @@ TIMES = _named({
     "pattern": "06.03.2026 10:00", "no such pattern": "31.02.2026 10:00", "epoch": "1772791200",
 })  # fmt: skip
 
-CSV_CELLS = _of("csv", {
+CSV_CELLS = _field("csv", {
     "unclosed at the start": b'"tea', "unclosed inside": b'te"a', "unclosed at the end": b'tea"',
     "quote alone": b'"', "quotes alone": b'""', "three quotes": b'"""', "more after a quote": b'"tea"rye',
     "backslash before a quote": b'"tea\\"', "latin-1 bytes": b"caf\xe9", "no UTF-8": b"\xff\xfe",
     "surrogate bytes": b"\xed\xa0\x80", "beyond Unicode": b"\xf4\x90\x80\x80", "cut letter": b"tea\xe2\x82",
 })  # fmt: skip
 
-JSON_LITERALS = _of("json", {
+JSON_LITERALS = _field("json", {
     "whole": b"7", "whole with point": b"7.0", "fraction": b"0.5", "exponent": b"1e3", "too large": b"1e400",
     "big": b"18446744073709551616", "bigger": b"9" * 40, "small": b"-9223372036854775809", "minus zero": b"-0",
     "true literal": b"true", "false literal": b"false", "null literal": b"null", "object": b'{"a": 1}',
@@ -94,11 +94,11 @@ JSON_LITERALS = _of("json", {
     "raw NUL": b'"te\0a"', "raw tab": b'"te\ta"', "unclosed": b'"tea', "nothing": b"",
 })  # fmt: skip
 
-ARROW_BYTES = _of("arrow", {
+ARROW_BYTES = _field("arrow", {
     "no UTF-8": b"\xff\xfe", "latin-1 bytes": b"caf\xe9", "surrogate bytes": b"\xed\xa0\x80",
 })  # fmt: skip
 
-OBJECTS = _of("python", {
+OBJECTS = _field("python", {
     "an int": 7, "a float": 0.5, "a whole float": 7.0, "a bool": True, "a big int": 2**70,
     "not a number": float("nan"), "some bytes": b"tea", "a decimal": Decimal("4.5"),
     "a time": dt.datetime(2026, 3, 6, 10, tzinfo=dt.UTC),
@@ -106,15 +106,15 @@ OBJECTS = _of("python", {
 })  # fmt: skip
 
 TYPED: Mapping[str, tuple[Field, ...]] = {
-    "user": _of("typed", {"missing": None, "0": 0, "-1": -1, "largest": 2**63 - 1, "smallest": -(2**63)}),
-    "home": _of("typed", {"missing": None, "largest": 2**63 - 1, "smallest": -(2**63)}),
-    "age": _of("typed", {"missing": None, "-1": -1, "largest": 2**63 - 1, "smallest": -(2**63)}),
-    "many": _of("typed", {"missing": None, "0": 0, "-1": -1, "2^31": 2**31, "smallest": -(2**63)}),
-    "stars": _of("typed", {
+    "user": _field("typed", {"missing": None, "0": 0, "-1": -1, "largest": 2**63 - 1, "smallest": -(2**63)}),
+    "home": _field("typed", {"missing": None, "largest": 2**63 - 1, "smallest": -(2**63)}),
+    "age": _field("typed", {"missing": None, "-1": -1, "largest": 2**63 - 1, "smallest": -(2**63)}),
+    "many": _field("typed", {"missing": None, "0": 0, "-1": -1, "2^31": 2**31, "smallest": -(2**63)}),
+    "stars": _field("typed", {
         "missing": None, "NaN": float("nan"), "infinite": float("inf"), "-infinite": float("-inf"),
         "largest": 1.7e308, "smallest": 5e-324, "-0": -0.0,
     }),
-    "when": _of("typed", {
+    "when": _field("typed", {
         "missing": None, "first": -(2**63), "last": 2**63 - 1, "year 1": -62_135_596_800_000_000,
         "2040": 2_224_931_400_000_000, "year 9999": 253_402_300_799_999_999, "1969": -1,
     }),

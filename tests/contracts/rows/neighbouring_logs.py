@@ -375,12 +375,12 @@ def _with_many_rows(case: Case) -> Iterator[list[Row]]:
         own = [
             Row({**row.cells, column: f"new {number}"}) if number % 3 else row for number, row in enumerate(own)
         ]
-    rows, way = case.log, case.number % 3
-    if way == 2:
+    rows, position = case.log, case.number % 3
+    if position == 2:
         step = -(-len(own) // len(rows))
         yield [row for at, other in enumerate(rows) for row in (other, *own[at * step : (at + 1) * step])]
     else:
-        yield own + rows if way else rows + own
+        yield own + rows if position else rows + own
 
 
 def _with_hostile_rows(case: Case) -> Iterator[list[Row]]:

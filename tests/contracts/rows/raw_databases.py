@@ -43,7 +43,7 @@ def in_sqlite(folder: Path, rows: pa.Table) -> str:
     path.unlink(missing_ok=True)
     columns = [_plain(rows[name]) for name in rows.column_names]
     with closing(sqlite3.connect(path)) as database:
-        kinds = {each.name: "text" if is_text(each.type) else _DECLARED[each.type] for each in rows.schema}
+        kinds = {field.name: "text" if is_text(field.type) else _DECLARED[field.type] for field in rows.schema}
         database.execute(f"CREATE TABLE events ({_declared(kinds)})")
         holes = ", ".join("CAST(? AS TEXT)" if kind == "text" else "?" for kind in kinds.values())
         database.executemany(f"INSERT INTO events VALUES ({holes})", zip(*columns, strict=True))
@@ -58,7 +58,7 @@ def in_postgres(folder: Path, rows: pa.Table) -> str:
 
     schema = f"rows_{os.getpid()}_{next(_NUMBERS)}"
     with psycopg.connect(servers.postgres().get_uri(), autocommit=True) as server:
-        kinds = {each.name: "text" if is_text(each.type) else _DECLARED[each.type] for each in rows.schema}
+        kinds = {field.name: "text" if is_text(field.type) else _DECLARED[field.type] for field in rows.schema}
         server.execute(f"CREATE SCHEMA {schema}")
         server.execute(f"SET search_path = {schema}")
         server.execute(f"CREATE TABLE events ({_declared(kinds)})")

@@ -67,8 +67,8 @@ class Format:
     def options(self) -> dict[str, Any]:
         """What must be said to read it."""
         if self.shape != "csv":
-            asked = {"table": self.table, "query": self.query}
-            return {name: value for name, value in asked.items() if value is not None}
+            sources = {"table": self.table, "query": self.query}
+            return {name: value for name, value in sources.items() if value is not None}
         other = {} if self.delimiter == "," else {"delimiter": self.delimiter}
         other |= {} if self.encoding == "utf-8" else {"encoding": self.encoding}
         return other | ({} if self.header else {"header": False})
@@ -94,27 +94,30 @@ def split(rows: Sequence[Row], parts: int) -> Iterator[Sequence[Row]]:
 # Text files
 
 
-def _csv_cell(kind: Format, said: object) -> bytes:
-    if isinstance(said, bytes):
-        return said
-    if said is None:
+def _csv_cell(kind: Format, content: object) -> bytes:
+    if isinstance(content, bytes):
+        return content
+    if content is None:
         return b""
-    cell = str(said).encode(kind.encoding, "replace")
-    if kind.quoted or any(each in cell for each in (kind.delimiter.encode(), b'"', b"\n", b"\r")):
+    cell = str(content).encode(kind.encoding, "replace")
+    if kind.quoted or any(character in cell for character in (kind.delimiter.encode(), b'"', b"\n", b"\r")):
         return b'"' + cell.replace(b'"', b'""') + b'"'
     return cell
 
 
-def _json_cell(said: object, *, ordinary: bool) -> bytes:
-    if isinstance(said, bytes):
-        return said
-    number = ordinary and re.fullmatch(r"\d+", str(said))
-    return (str(said) if number else json.dumps(said, ensure_ascii=False)).encode()
+def _json_cell(content: object, *, ordinary: bool) -> bytes:
+    if isinstance(content, bytes):
+        return content
+    number = ordinary and re.fullmatch(r"\d+", str(content))
+    return (str(content) if number else json.dumps(content, ensure_ascii=False)).encode()
 
 
 def line_of(kind: Format, row: Row) -> bytes:
     """Return a row as a line, with its end."""
-    cells = {name: said.said[kind.shape] if isinstance(said, Field) else said for name, said in row.cells.items()}
+    cells = {
+        name: content.spellings[kind.shape] if isinstance(content, Field) else content
+        for name, content in row.cells.items()
+    }
     if kind.shape == "csv":
         line = kind.delimiter.encode().join(_csv_cell(kind, cells[name]) for name in COLUMNS)
     else:
@@ -144,9 +147,9 @@ def _write_lines(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bo
 
 def text_column(values: Sequence[object], kind: pa.DataType) -> pa.Array:
     """Return texts as a column; bytes are laid down as they are, be they UTF-8 or not."""
-    data = [None if each is None else each if isinstance(each, bytes) else str(each).encode() for each in values]
-    ends = np.cumsum([0, *(0 if each is None else len(each) for each in data)]).astype(np.int32)
-    there = np.packbits(np.array([each is not None for each in data], dtype=bool), bitorder="little")
+    data = [None if cell is None else cell if isinstance(cell, bytes) else str(cell).encode() for cell in values]
+    ends = np.cumsum([0, *(0 if cell is None else len(cell) for cell in data)]).astype(np.int32)
+    there = np.packbits(np.array([cell is not None for cell in data], dtype=bool), bitorder="little")
     buffers = [
         pa.py_buffer(there.tobytes()),
         pa.py_buffer(ends.tobytes()),
@@ -162,24 +165,26 @@ def table_of(kind: Format, rows: Sequence[Row]) -> pa.Table:
     """Return rows as a table of texts, or of declared types."""
     columns = {}
     for name in COLUMNS:
-        said = [row.cells[name] for row in rows]
+        contents = [row.cells[name] for row in rows]
         if kind.shape == "typed":
-            values = [each.said["typed"] if isinstance(each, Field) else _typed(name, each) for each in said]
+            values = [
+                cell.spellings["typed"] if isinstance(cell, Field) else _typed(name, cell) for cell in contents
+            ]
             columns[name] = pa.array(values, pa.int64() if name == "when" else TYPES[name]).cast(TYPES[name])
         else:
-            values = [each.said["arrow"] if isinstance(each, Field) else each for each in said]
+            values = [cell.spellings["arrow"] if isinstance(cell, Field) else cell for cell in contents]
             columns[name] = text_column(values, kind.text_type)
     return pa.table(columns)
 
 
-def _typed(name: str, said: str) -> object:
+def _typed(name: str, content: str) -> object:
     if name == "when":
-        return int(np.datetime64(said, "us").astype(np.int64))
+        return int(np.datetime64(content, "us").astype(np.int64))
     if name in ("user", "home"):
-        return int.from_bytes(said.encode(), "big")
+        return int.from_bytes(content.encode(), "big")
     if name not in NUMBERS:
-        return said
-    plain = said.replace(".", "").replace(",", ".")  # no ordinary number has a decimal point
+        return content
+    plain = content.replace(".", "").replace(",", ".")  # no ordinary number has a decimal point
     return float(plain) if name == "stars" else int(plain.partition(".")[0])
 
 
@@ -218,10 +223,10 @@ def _as_pandas(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bool
 
     columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
     for row in rows:
-        for name, said in row.cells.items():
-            plain = int(str(said)) if name in NUMBERS and str(said).isdigit() else said
-            columns[name].append(said.said["python"] if isinstance(said, Field) else plain)
-    return pd.DataFrame({name: pd.Series(each, dtype=object) for name, each in columns.items()})
+        for name, content in row.cells.items():
+            plain = int(str(content)) if name in NUMBERS and str(content).isdigit() else content
+            columns[name].append(content.spellings["python"] if isinstance(content, Field) else plain)
+    return pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in columns.items()})
 
 
 def _in_a_database(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bool) -> Any:

@@ -56,7 +56,7 @@ class Role:
         """What the log is read for."""
         return MEASUREMENTS[self.measurement].kind
 
-    def said(self, column: str) -> Sequence[str]:
+    def spellings(self, column: str) -> Sequence[str]:
         """What ordinary people write in a column."""
         return self.ordinary.get(column) or ORDINARY[column]
 
@@ -74,10 +74,10 @@ _SINCE, _UNTIL = {"time": "when", "since": "2026-03-06T10:00:00"}, {"time": "whe
 
 
 def _written(
-    name: str, column: str, measurement: str, said: Sequence[str], options: Mapping[str, Any] | None = None
+    name: str, column: str, measurement: str, spellings: Sequence[str], options: Mapping[str, Any] | None = None
 ) -> Role:
     options = {"decimal": ",", "thousands": ".", **(options or {})}
-    return Role(name, column, measurement, hostile_values.NOTATION, options, {column: said}, types=False)
+    return Role(name, column, measurement, hostile_values.NOTATION, options, {column: spellings}, types=False)
 
 
 def _timed(name: str, options: Mapping[str, Any], when: Sequence[str] = ISO) -> Role:
@@ -194,8 +194,8 @@ class Case:
 
     def row(self, user: str, number: int) -> Row:
         """Return an ordinary row of a user."""
-        columns = {name: self.role.said(name) for name in ORDINARY}
-        cells: dict[str, str] = {name: said[number % len(said)] for name, said in columns.items()}
+        columns = {name: self.role.spellings(name) for name in ORDINARY}
+        cells: dict[str, str] = {name: spellings[number % len(spellings)] for name, spellings in columns.items()}
         return Row({"user": user, "home": f"h{user[0]}{number % 2}", **cells})
 
 
@@ -211,7 +211,11 @@ def begins_a_row(kind: Format, field: Field) -> bool:
     Then people of both groups would write in the name of the same one (docs/known-limits.md). Where there is a
     header, so short a row does not count.
     """
-    return kind.shape == "csv" and not kind.header and any(each in str(field.said["csv"]) for each in "\r\n")
+    return (
+        kind.shape == "csv"
+        and not kind.header
+        and any(character in str(field.spellings["csv"]) for character in "\r\n")
+    )
 
 
 def fields_of(kind: Format, role: Role) -> tuple[Field, ...]:
@@ -228,7 +232,7 @@ def fields_of(kind: Format, role: Role) -> tuple[Field, ...]:
     if kind.name.split()[0] in ("polars", "duckdb"):  # hold text that is UTF-8 alone
         return role.fields
     if kind.name.split()[0] == "postgresql":  # and no NUL either
-        return tuple(each for each in role.fields if "\0" not in str(each.said["arrow"]))
+        return tuple(field for field in role.fields if "\0" not in str(field.spellings["arrow"]))
     return role.fields + own[kind.shape]
 
 
@@ -239,7 +243,7 @@ def every_case() -> Iterator[Case]:
             continue  # a store holds items and contexts alone
         if role.name == "hour in Zurich" and kind.shape == "typed":
             yield Case(kind, role, None)
-        yield from (Case(kind, role, each) for each in fields_of(kind, role))
+        yield from (Case(kind, role, field) for field in fields_of(kind, role))
         lines = {"csv": hostile_values.CSV_LINES, "json": hostile_values.JSON_LINES}.get(kind.shape, {})
         if role.name in LINE_ROLES:
             yield from (Case(kind, role, None, line) for line in lines.items())

@@ -90,13 +90,13 @@ QUICK = {case.name: case for case in _quick()}
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_neighbouring_logs_look_alike(name: str) -> None:
+def test_neighbouring_logs_give_the_same_public_outcome(name: str) -> None:
     QUICK[name].check()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
-def test_neighbouring_logs_look_alike_to_every_command(source: str) -> None:
+def test_neighbouring_logs_give_every_command_the_same_public_outcome(source: str) -> None:
     for case in _every_case():
         if case.format.name == source:
             try:
@@ -109,7 +109,7 @@ def test_neighbouring_logs_look_alike_to_every_command(source: str) -> None:
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("command", [*QUICKEST.values(), "rank top-k"])
 @pytest.mark.parametrize("source", ON_SPARK)
-def test_neighbouring_logs_look_alike_on_spark(source: str, command: str) -> None:
+def test_neighbouring_logs_give_the_same_public_outcome_on_spark(source: str, command: str) -> None:
     kind = ON_SPARK[source]
     Case(COMMANDS[command], kind, _roles(COMMANDS[command], kind)[0], many=300).check()
 
@@ -156,7 +156,7 @@ def test_a_column_that_is_not_there_is_answered_alike(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", ["csv", "jsonl files", "parquet row groups", "duckdb", "sqlite view"])
-def test_sessions_over_neighbouring_logs_look_alike(source: str, tmp_path: Path) -> None:
+def test_sessions_over_neighbouring_logs_give_the_same_public_outcome(source: str, tmp_path: Path) -> None:
     case = Case(COMMANDS["query histogram"], SOURCES[source], ROLES["bins of numbers"])
     (tmp_path / "bins.toml").write_text(BINS, encoding="utf-8")
 

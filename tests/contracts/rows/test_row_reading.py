@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pytest
 
-from headcount.bounds import BoundedCounts, CountBound, Sample
+from headcount.bounds import BoundedCounts, CountBound, SampleRecords
 from headcount.errors import DataError, HeadcountError
 from headcount.events.log import EventLog, read_events
 from headcount.events.sources.source import Source
@@ -37,7 +37,7 @@ UNREADABLE = ("x", "five", "", "NaN", "1e400", "2026-02-30T10:00:00", "\0", '"',
 
 
 def _everything(engine: Any, log: EventLog, secret: bytes) -> Sums:
-    edges = engine.measure(log, Sample(1000), secret).edges.sensitive_values
+    edges = engine.measure(log, SampleRecords(1000), secret).edges.sensitive_values
     return {"counted": int(edges[0].sum()), "unknown": int(edges[0, -1]) if log.context else 0}
 
 
@@ -46,11 +46,11 @@ EVERYTHING = Measurement("everything", "counts", _everything)
 
 def fate_of(kind: Format, row: Row, options: Mapping[str, Any], folder: Path, beside: Row) -> Fate:
     """Say what became of one row, which is read between two sound ones."""
-    found = Bench(folder, kind, EVERYTHING, dict(options)).measure([beside, row, beside])
-    assert found.get("counted", 0) in (2, 3), "the rows beside it were not counted"
-    if found["counted"] == 2:
+    measured = Bench(folder, kind, EVERYTHING, dict(options)).measure([beside, row, beside])
+    assert measured.get("counted", 0) in (2, 3), "the rows beside it were not counted"
+    if measured["counted"] == 2:
         return "dropped"
-    return "unknown" if found.get("unknown", 0) == 1 else "counted"
+    return "unknown" if measured.get("unknown", 0) == 1 else "counted"
 
 
 @dataclass(frozen=True)
@@ -117,22 +117,22 @@ DATABASES = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("duckdb", "
 @pytest.mark.parametrize("name", RULES)
 def test_rule(name: str, kind: str, tmp_path: Path) -> None:
     rule = RULES[name]
-    for number, said in enumerate(rule.texts):
-        if kind == "postgresql" and "\0" in (said or ""):  # which it does not hold
+    for number, content in enumerate(rule.texts):
+        if kind == "postgresql" and "\0" in (content or ""):  # which it does not hold
             continue
-        row = Row({**rule.beside, "user": "b1", rule.column: hostile_values.text("said", said)})
-        found = fate_of(FORMATS[kind], row, rule.options, tmp_path / str(number), Row(rule.beside))
-        assert found == rule.fate, f"{said!r}"
+        row = Row({**rule.beside, "user": "b1", rule.column: hostile_values.text("said", content)})
+        fate = fate_of(FORMATS[kind], row, rule.options, tmp_path / str(number), Row(rule.beside))
+        assert fate == rule.fate, f"{content!r}"
 
 
-@pytest.mark.parametrize("said", ["x", "five", "NaN", "Infinity", "1e400", "", None])
+@pytest.mark.parametrize("content", ["x", "five", "NaN", "Infinity", "1e400", "", None])
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet text"])
 def test_a_record_without_a_value_does_not_count_where_values_are_needed(
-    said: str | None, kind: str, tmp_path: Path
+    content: str | None, kind: str, tmp_path: Path
 ) -> None:
-    rows = [Row(SOUND), Row({**SOUND, "user": "b1", "stars": hostile_values.text("said", said)})]
-    found = Bench(tmp_path, FORMATS[kind], MEASUREMENTS["totals"]).measure(rows)
-    assert found == {("people", 0): 1, ("records", 0): 1}  # and 3 is the middle of its range
+    rows = [Row(SOUND), Row({**SOUND, "user": "b1", "stars": hostile_values.text("said", content)})]
+    measured = Bench(tmp_path, FORMATS[kind], MEASUREMENTS["totals"]).measure(rows)
+    assert measured == {("people", 0): 1, ("records", 0): 1}  # and 3 is the middle of its range
 
 
 JSON_RULES: Mapping[str, tuple[str, Mapping[str, Any], bytes, Fate]] = {
@@ -175,7 +175,7 @@ DROPPED_LINES: Sequence[tuple[str, str, Line]] = [
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "line"), DROPPED_LINES, ids=lambda each: str(each) if isinstance(each, str) else ""
+    ("kind", "name", "line"), DROPPED_LINES, ids=lambda value: str(value) if isinstance(value, str) else ""
 )
 def test_a_line_that_is_no_row_is_dropped(kind: str, name: str, line: Line, tmp_path: Path) -> None:
     assert fate_of(FORMATS[kind], Row(SOUND | {"user": "b1"}, line), {}, tmp_path, Row(SOUND)) == "dropped"
@@ -183,9 +183,9 @@ def test_a_line_that_is_no_row_is_dropped(kind: str, name: str, line: Line, tmp_
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet text", "arrow file", "table"])
 def test_text_that_is_no_utf8_is_missing(kind: str, tmp_path: Path) -> None:
-    said = Field("bytes", {"csv": b"\xff\xfe", "json": b'"\xff\xfe"', "arrow": b"\xff\xfe"})
+    field = Field("bytes", {"csv": b"\xff\xfe", "json": b'"\xff\xfe"', "arrow": b"\xff\xfe"})
     for column, options, fate in (("item", {}, "dropped"), ("place", PLACE, "unknown"), ("when", HOUR, "unknown")):
-        row = Row({**SOUND, "user": "b1", column: said})
+        row = Row({**SOUND, "user": "b1", column: field})
         assert fate_of(FORMATS[kind], row, options, tmp_path / column, Row(SOUND)) == fate
 
 
@@ -200,11 +200,11 @@ def test_dropping_nulls_is_what_happens_anyway(kind: str, tmp_path: Path) -> Non
     assert with_flag == Bench(tmp_path / "without", FORMATS[kind], EVERYTHING).measure(rows) == {"counted": 1}
 
 
-def test_json_that_nobody_gave_a_key_is_an_empty_log(tmp_path: Path) -> None:
+def test_json_without_keys_is_an_empty_log(tmp_path: Path) -> None:
     """Whether anybody wrote a key is for nobody to know, so its lack cannot be an error."""
     lines = hostile_values.JSON_LINES["missing key"]
-    found = Bench(tmp_path, FORMATS["jsonl"], EVERYTHING).measure([Row(SOUND, lines), Row(SOUND, lines)])
-    assert found == {}
+    measured = Bench(tmp_path, FORMATS["jsonl"], EVERYTHING).measure([Row(SOUND, lines), Row(SOUND, lines)])
+    assert measured == {}
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet text", "arrow file", "table"])
@@ -260,16 +260,16 @@ def _through(rewrite: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Through:
 def _infers_a_type(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Take all items of a batch for numbers with a fraction, if one of them is."""
     items = batch.column("item").to_pylist()
-    if any(each and "." in each for each in items):
-        items = [each and f"{float(each)}" for each in items]
+    if any(item and "." in item for item in items):
+        items = [item and f"{float(item)}" for item in items]
     return batch.set_column(batch.schema.get_field_index("item"), "item", pa.array(items, pa.string()))
 
 
 def _trusts_the_first_value(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Take all places of a batch for missing, if the first one is no place."""
     places = batch.column("place").to_pylist()
-    known = places if places[0] in ("F", "M", "X") else [None] * len(places)
-    return batch.set_column(batch.schema.get_field_index("place"), "place", pa.array(known, pa.string()))
+    parsed = places if places[0] in ("F", "M", "X") else [None] * len(places)
+    return batch.set_column(batch.schema.get_field_index("place"), "place", pa.array(parsed, pa.string()))
 
 
 def _refuses(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -290,11 +290,11 @@ class LimitFromTheCrowd(InParts):
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         many = super().activity(log, "items", 1, secret).sensitive_values[0]
-        return super().count(log, Sample(max(1, 5 - int(many))), secret)
+        return super().count(log, SampleRecords(max(1, 5 - int(many))), secret)
 
 
-Twin = tuple[str, str, Mapping[str, Any]]
-TWINS: Mapping[str, Twin] = {
+ReaderMutant = tuple[str, str, Mapping[str, Any]]
+READER_MUTANTS: Mapping[str, ReaderMutant] = {
     "infers a type in each batch": ("item, numbers", "0.5", {"through": _through(_infers_a_type)}),
     "trusts the first value of a batch": ("context", "NA", {"through": _through(_trusts_the_first_value)}),
     "refuses what somebody wrote": ("context", "NA", {"through": _through(_refuses)}),
@@ -304,8 +304,10 @@ TWINS: Mapping[str, Twin] = {
 
 
 def _check(role: str, name: str, changed: Mapping[str, Any], folder: Path) -> None:
-    said = next(each for each in (*ROLES[role].fields, *hostile_values.CSV_CELLS) if each.name == name)
-    case = Case(FORMATS["csv"], ROLES[role], said)
+    field = next(
+        candidate for candidate in (*ROLES[role].fields, *hostile_values.CSV_CELLS) if candidate.name == name
+    )
+    case = Case(FORMATS["csv"], ROLES[role], field)
     bench = replace(
         Bench(folder, case.format, MEASUREMENTS[case.role.measurement], dict(case.role.options)), **changed
     )
@@ -314,13 +316,13 @@ def _check(role: str, name: str, changed: Mapping[str, Any], folder: Path) -> No
         check_sum(bench.measure(rows), own, others, order)
 
 
-@pytest.mark.parametrize("name", TWINS)
-def test_a_broken_twin_is_caught(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", READER_MUTANTS)
+def test_a_mutant_reader_is_rejected(name: str, tmp_path: Path) -> None:
     with pytest.raises((AssertionError, HeadcountError)):
-        _check(*TWINS[name], tmp_path)
+        _check(*READER_MUTANTS[name], tmp_path)
 
 
 def test_its_sound_sibling_passes(tmp_path: Path) -> None:
-    for number, (role, said, _) in enumerate(TWINS.values()):
-        if said != "unclosed at the start":  # this one is for the reader of CSV itself
-            _check(role, said, {"through": _through(lambda batch: batch)}, tmp_path / str(number))
+    for number, (role, field_name, _) in enumerate(READER_MUTANTS.values()):
+        if field_name != "unclosed at the start":  # this one is for the reader of CSV itself
+            _check(role, field_name, {"through": _through(lambda batch: batch)}, tmp_path / str(number))

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import stats
 
 from headcount.accounting import bounded_range, gdp, zcdp
-from headcount.accounting.budget import Price
+from headcount.accounting.budget import Cost
 from headcount.noise import gaussian, laplace
 from headcount.noise.selection import exponential_zcdp
 
@@ -112,7 +112,7 @@ def check_scales() -> None:
             within = float(laplace.epsilon_within(exact, share))
             assert math.log1p(float(share) * math.expm1(within)) <= float(exact) * _ROUNDING
         for rounds, alpha in itertools.product((1, 12, 300), (1.05, 2.0, 20.0)):
-            eta = moved / float(exponential_zcdp.scale_of_picks(rounds, moved, Decimal(amount)))
+            eta = moved / float(exponential_zcdp.scale_for_picks(rounds, moved, Decimal(amount)))
             assert rounds * renyi_of_pick(eta, alpha) <= alpha * float(exact) * _ROUNDING
 
 
@@ -133,19 +133,19 @@ def check_picks() -> None:
         _check_composed(rounds, epsilon, delta, paid, beside)
         if before:
             shares = {"first": before, "picks": 1 - before}
-            price = Price(epsilon, delta).split_rho(shares)["picks"].for_picks(rounds, instead=False)
+            price = Cost(epsilon, delta).split_rho(shares)["picks"].for_picks(rounds, instead=False)
             _check_composed(rounds, epsilon, delta, price.rho_of_rounds(rounds), beside)
 
 
 def _check_composed(rounds: int, epsilon: Decimal, delta: Decimal, paid: Decimal, beside: Decimal) -> None:
     eta, mu = math.sqrt(8 * float(paid) / rounds), math.sqrt(2 * float(beside))
     exact = composed_delta(rounds, eta, mu, float(epsilon))
-    said = bounded_range.delta_of(rounds, eta, float(epsilon), mu)
+    stated_delta = bounded_range.delta_of(rounds, eta, float(epsilon), mu)
     assert exact <= float(delta), (
         f"{rounds} picks at ε = {epsilon} after Gaussian noise of ρ = {beside:.3g}: δ = {exact:.3g}, not {delta}"
     )
-    assert exact <= said, (
-        f"{rounds} picks, ρ = {beside:.3g} before: δ is {exact:.3g}, but delta_of says {said:.3g}"
+    assert exact <= stated_delta, (
+        f"{rounds} picks, ρ = {beside:.3g} before: δ is {exact:.3g}, but delta_of says {stated_delta:.3g}"
     )
 
 

@@ -50,9 +50,9 @@ class Bench:
         place = self.folder / str(next(iter(self._numbers)))
         with small_batches() if self.one_by_one else nullcontext():
             events = written(self.format, place, rows, one_by_one=self.one_by_one)
-            asked = {**self.measurement.options, **self.options}
+            options = {**self.measurement.options, **self.options}
             try:
-                log = opened(self.measurement.kind, events, self.format, asked)
+                log = opened(self.measurement.kind, events, self.format, options)
             except (DataError, UsageError):
                 if self.format.shape == "python":
                     return REFUSED
@@ -68,12 +68,12 @@ class Bench:
         return TagLog.of_log(packed) if isinstance(log, TagLog) else packed
 
 
-def check_sum(together: Sums, one: Sums, other: Sums, order: str) -> None:
+def check_sum(together: Sums, own: Sums, other: Sums, order: str) -> None:
     """Refuse a sum that is not what its parts are."""
-    if REFUSED in (together, one, other):  # by its type alone: whatever anybody wrote
-        assert together == one == other, f"refused for what somebody wrote ({order})"
+    if REFUSED in (together, own, other):  # by its type alone: whatever anybody wrote
+        assert together == own == other, f"refused for what somebody wrote ({order})"
         return
-    expected = plus(one, other)
+    expected = plus(own, other)
     odd = {cell for cell in expected | together if expected.get(cell, 0) != together.get(cell, 0)}
     shown = {cell: (together.get(cell, 0), expected.get(cell, 0)) for cell in sorted(odd, key=str)[:5]}
     assert not odd, f"with {order}, not the sum of both groups: {{cell: (together, sum)}} = {shown}"

@@ -48,7 +48,7 @@ class Command:
 
 def _offered(command: click.Command) -> set[str | None]:
     """Return the parameters that a command shows, not those that it only refuses in words."""
-    return {each.name for each in command.params if not getattr(each, "hidden", False)}
+    return {parameter.name for parameter in command.params if not getattr(parameter, "hidden", False)}
 
 
 def charged_paths() -> set[tuple[str, ...]]:
@@ -57,29 +57,29 @@ def charged_paths() -> set[tuple[str, ...]]:
     def below(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         context = click.Context(group)
         for name in group.list_commands(context):
-            found = group.get_command(context, name)
-            if isinstance(found, click.Group):
-                yield from below(found, (*path, name))
-            elif found is not None and {"epsilon", "ledger", "dry_run"} <= _offered(found):
+            subcommand = group.get_command(context, name)
+            if isinstance(subcommand, click.Group):
+                yield from below(subcommand, (*path, name))
+            elif subcommand is not None and {"epsilon", "ledger", "dry_run"} <= _offered(subcommand):
                 yield (*path, name)
 
     return set(below(program, ()))
 
 
-def _asked(family: Family, name: str) -> tuple[str, ...]:
+def _method_flags(family: Family, name: str) -> tuple[str, ...]:
     """Return how a method is asked for, with what it needs.
 
     Methods of queries get all that their class names to try them with: how many rounds there are hangs on a
     released number otherwise, and with none of them a key is missing.
     """
     kind, flags = family.kind(name), flags_of(family.request_kind())
-    asked = ["--method", name] if "method" in flags else []
+    flags_given = ["--method", name] if "method" in flags else []
     for parameter, value in example_of(kind).items():
         if parameter in flags and parameter in needed_by(kind):
-            asked += [flags[parameter].named(parameter), str(value)]
+            flags_given += [flags[parameter].named(parameter), str(value)]
         elif parameter not in flags and family.reads == "people":
-            asked += ["--option", f"{parameter}={value}"]
-    return (*asked, *(["--research"] if kind.standing is Standing.CLAIMED else []))
+            flags_given += ["--option", f"{parameter}={value}"]
+    return (*flags_given, *(["--research"] if kind.standing is Standing.CLAIMED else []))
 
 
 _KINDS: Mapping[str, Kind] = {"events": "counts", "ratings": "ratings", "people": "people", "tags": "tags"}
@@ -95,7 +95,7 @@ def _methods() -> Iterator[Command]:
     for family in FAMILIES.values():
         for name, method in family.kinds().items():
             kind = _OTHER_KINDS.get(name, _KINDS[family.reads])
-            flags = (*_asked(family, name), *_MORE.get(family.reads, ()))
+            flags = (*_method_flags(family, name), *_MORE.get(family.reads, ()))
             proven = method.standing is Standing.PROVEN
             called, amount = f"{' '.join(family.command)} {name}", _CERTAIN.get(name, EPSILON)
             yield Command(called, family.command, kind, flags, proven, epsilon=amount)
@@ -150,13 +150,13 @@ def options_of(command: Command, role: Role) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Outcome:
     """What can be seen of a run without looking at a number."""
 
     code: int
     files: Mapping[str, frozenset[Any]] = field(default_factory=dict)
     printed: frozenset[str] = frozenset()
-    said: str = ""
+    message: str = ""
 
 
 Naming = Literal["flag", "environment", "config"]
@@ -183,7 +183,7 @@ def naming(ledger: str | None, how: Naming, command: Command, folder: Path) -> I
 
 
 def run(command: Command, kind: Format, rows: Sequence[Row], options: Mapping[str, Any], folder: Path,
-        ledger: str | None, screen: io.StringIO | None = None, how: Naming = "flag") -> Seen:  # fmt: skip
+        ledger: str | None, screen: io.StringIO | None = None, how: Naming = "flag") -> Outcome:  # fmt: skip
     """Run a command on raw rows; what is said on standard error is seen where there is a ledger.
 
     A ``screen`` is what standard error goes to.
@@ -197,13 +197,13 @@ def run(command: Command, kind: Format, rows: Sequence[Row], options: Mapping[st
         contextlib.redirect_stderr(err),
     ):
         code = main([*line, *charged])
-    said = re.sub(r"entry\s+\d+", "entry N", err.getvalue().replace(str(folder), "."))
+    message = re.sub(r"entry\s+\d+", "entry N", err.getvalue().replace(str(folder), "."))
     if code != 0:
-        return Seen(code, said=said)
+        return Outcome(code, message=message)
     files = {
         str(path.relative_to(folder)): _public(path) for path in (folder / "out").rglob("*") if path.is_file()
     }
-    return Seen(0, files, frozenset(keys(json.loads(out.getvalue()))), said if ledger else "")
+    return Outcome(0, files, frozenset(keys(json.loads(out.getvalue()))), message if ledger else "")
 
 
 def arguments(
@@ -228,9 +228,9 @@ def _reading(command: Command, raw: Format, folder: Path, options: Mapping[str, 
     """Return the flags that say how to read."""
     if raw.packs:
         return []
-    said, kind = {**raw.options, **called(options, raw)}, command.kind
-    if not said.pop("header", True):
-        said["no_header"] = True
+    reading_options, kind = {**raw.options, **called(options, raw)}, command.kind
+    if not reading_options.pop("header", True):
+        reading_options["no_header"] = True
     user, item, place, stars = map(raw.column, ("user", "item", "place", "stars"))
     flags = ["--user", user]
     if kind == "people":
@@ -238,15 +238,15 @@ def _reading(command: Command, raw: Format, folder: Path, options: Mapping[str, 
         (folder / "queries.sql").write_text(QUERIES, encoding="utf-8")
         flags += ["--bins", str(folder / "bins.toml"), "--queries", str(folder / "queries.sql")]
     elif kind == "tags":
-        items = ",".join(map(str, said.pop("items", ITEMS)))
+        items = ",".join(map(str, reading_options.pop("items", ITEMS)))
         flags += ["--resource", item, "--tag", place, "--resources", items]
         flags += [] if TAGS in command.flags else ["--vocabulary", ",".join(PLACES)]
     else:
         flags += ["--item", item]
-        said = ({} if kind == "select" else {"items": ITEMS}) | said
+        reading_options = ({} if kind == "select" else {"items": ITEMS}) | reading_options
     if kind in ("totals", "ratings"):
-        said = {"value": stars, "value_range": "1,5"} | said
-    for name, value in said.items():
+        reading_options = {"value": stars, "value_range": "1,5"} | reading_options
+    for name, value in reading_options.items():
         if value is True:
             flags.append(f"--{name.replace('_', '-')}")
         elif value is not None:
@@ -258,7 +258,7 @@ def _reading(command: Command, raw: Format, folder: Path, options: Mapping[str, 
 def _public(path: Path) -> frozenset[Any]:
     """Return what a file must look like whatever the rows say: its columns and types, or its keys."""
     if path.suffix == ".parquet":
-        return frozenset((at, each.name, str(each.type)) for at, each in enumerate(pq.read_schema(path)))
+        return frozenset((at, field.name, str(field.type)) for at, field in enumerate(pq.read_schema(path)))
     return frozenset(keys(json.loads(path.read_text(encoding="utf-8"))))
 
 
@@ -270,8 +270,8 @@ def keys(data: object, above: str = "") -> set[str]:
     """
     if isinstance(data, Mapping):
         return {f"{above}.{key}" for key in data}.union(
-            *(keys(each, f"{above}.{key}") for key, each in data.items())
+            *(keys(value, f"{above}.{key}") for key, value in data.items())
         )
     if isinstance(data, list):
-        return set[str]().union(*(keys(each, f"{above}[]") for each in data))
+        return set[str]().union(*(keys(value, f"{above}[]") for value in data))
     return set()

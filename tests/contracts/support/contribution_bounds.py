@@ -13,31 +13,31 @@ import pyarrow as pa
 
 from headcount._internal.arrays import Integers
 from headcount.bounds import (
-    UNDRAWN,
-    Among,
+    NO_SECRET,
     Bound,
     Bounded,
     BoundedCounts,
-    Cells,
+    ClassProfile,
     FixedRange,
-    Look,
+    GroupCells,
+    ItemSubset,
+    KeepTopScored,
+    KeySupport,
+    KeyWeights,
     Noisy,
-    Offsets,
-    Pairs,
-    PersonGroups,
-    PersonTotals,
-    PersonValues,
-    Pick,
-    Records,
-    Sample,
-    SampledPairs,
+    RatingCovariance,
+    RatingOffsets,
+    RecordCap,
+    SampledItemPairs,
+    SampleRecords,
     SampleUsers,
-    Scale,
     Sensitivity,
-    Shares,
-    Spread,
-    Support,
+    TopItemCounts,
+    UserGroups,
+    UserTotals,
+    UserValues,
     ValueGrid,
+    WeightToThreshold,
 )
 from headcount.bounds.keys.key_weights import UNITS
 from headcount.engines.local.engine import MEASURES, LocalEngine
@@ -78,12 +78,12 @@ def _counted(make: Callable[[int], Bound[BoundedCounts]], least: float = 1.0) ->
             counts = LocalEngine(threads=1).measure(log, make(limit), SECRET)
             # a user who counts once per cell can fill cells of items and contexts; a bound of roots, all of them
             for bounded in (counts.items, counts.edges):
-                yield _of(bounded, least if counting == "records" else 0)
+                yield _reach_of(bounded, least if counting == "records" else 0)
 
     return reaches
 
 
-def _of(bounded: Bounded, least: float = 1.0) -> Reach:
+def _reach_of(bounded: Bounded, least: float = 1.0) -> Reach:
     return Reach(bounded.sensitive_values, bounded.sensitivity, least)
 
 
@@ -91,37 +91,39 @@ def _measured(
     make: Callable[[int], Bound[Bounded]], least: float = 1.0, **words: Any
 ) -> Callable[[int], Iterator[Reach]]:
     def reaches(limit: int) -> Iterator[Reach]:
-        yield _of(LocalEngine(threads=1).measure(_events(**words), make(limit), SECRET), least)
+        yield _reach_of(LocalEngine(threads=1).measure(_events(**words), make(limit), SECRET), least)
 
     return reaches
 
 
 def _support(limit: int) -> Iterator[Reach]:
     for words in ({}, {"context": "context", "contexts": PLACES, "context_of": "user"}):
-        found = LocalEngine(threads=1).measure(_events(selects=True, **words), Support(limit), SECRET)
-        yield Reach(found.sensitive_people, Sensitivity(limit, limit, 1))
+        measured = LocalEngine(threads=1).measure(_events(selects=True, **words), KeySupport(limit), SECRET)
+        yield Reach(measured.sensitive_users, Sensitivity(limit, limit, 1))
 
 
 def _spread(limit: int) -> Iterator[Reach]:
     log, unit = _events(selects=True), UNITS["shares"]
-    shares = LocalEngine(threads=1).measure(log, Spread("shares", limit), SECRET)
+    shares = LocalEngine(threads=1).measure(log, KeyWeights("shares", limit), SECRET)
     assert shares.sensitive_weights.size <= limit, f"{shares.sensitive_weights.size} items count, not {limit}"
     yield Reach(shares.sensitive_weights, Sensitivity(unit, unit**2, unit), 0.98)
     root, unit = int(65536 / limit**0.5), UNITS["roots"]
-    roots = LocalEngine(threads=1).measure(log, Spread("roots", limit, ((limit, root),)), SECRET)
+    roots = LocalEngine(threads=1).measure(log, KeyWeights("roots", limit, ((limit, root),)), SECRET)
     yield Reach(roots.sensitive_weights, Sensitivity(limit * root, unit**2, root), 0.99)
 
 
 def _totals(limit: int) -> Iterator[Reach]:
     words = {"value": "stars", "value_range": "1,5"}
-    found = LocalEngine(threads=1).measure(_events(**words), PersonTotals(limit, FixedRange(64, 320, 64)), UNDRAWN)
-    assert found.distances is not None
-    yield _of(found.records)
-    yield _of(found.distances, 0.7)  # stars are 4 and 5 in turn, and the range ends at 5
+    measured = LocalEngine(threads=1).measure(
+        _events(**words), UserTotals(limit, FixedRange(64, 320, 64)), NO_SECRET
+    )
+    assert measured.distances is not None
+    yield _reach_of(measured.records)
+    yield _reach_of(measured.distances, 0.7)  # stars are 4 and 5 in turn, and the range ends at 5
 
 
 def _groups(limit: int) -> Iterator[Reach]:
-    yield _of(LocalEngine(threads=1).measure(_events(), PersonGroups(limit, "items"), UNDRAWN))
+    yield _reach_of(LocalEngine(threads=1).measure(_events(), UserGroups(limit, "items"), NO_SECRET))
 
 
 def _cells(limit: int) -> Iterator[Reach]:
@@ -131,20 +133,20 @@ def _cells(limit: int) -> Iterator[Reach]:
     alone = read_people(table.slice(0, 45), user="id")
     grid = Grid.of({"age": {"from": 0, "to": 405, "bins": 45}})
     engine = LocalEngine(threads=1)
-    yield _of(engine.measure(alone, Cells(grid, None, limit), SECRET))
+    yield _reach_of(engine.measure(alone, GroupCells(grid, None, limit), SECRET))
     people = max(2, limit)
-    yield _of(engine.measure(read_people(table, user="id"), Cells(grid, "home", 2, people), SECRET))
+    yield _reach_of(engine.measure(read_people(table, user="id"), GroupCells(grid, "home", 2, people), SECRET))
 
 
-def _look(limit: int) -> Iterator[Reach]:
-    shares, among = Shares("items", np.zeros(len(ITEMS), np.int64)), Among(np.arange(len(ITEMS)))
-    found = LocalEngine(threads=1).measure(_events(), Look(shares, among, (limit,), (1,)), SECRET)
-    yield _of(found.shares, 0.99)
-    yield _of(found.counts[0], 0.9)
+def _refinement(limit: int) -> Iterator[Reach]:
+    shares, among = ClassProfile("items", np.zeros(len(ITEMS), np.int64)), ItemSubset(np.arange(len(ITEMS)))
+    measured = LocalEngine(threads=1).measure(_events(), TopItemCounts(shares, among, (limit,), (1,)), SECRET)
+    yield _reach_of(measured.shares, 0.99)
+    yield _reach_of(measured.counts[0], 0.9)
 
 
 def _records(limit: int) -> Iterator[Reach]:
-    rows = LocalEngine(threads=1).measure(_events(), Records("items", limit), SECRET)
+    rows = LocalEngine(threads=1).measure(_events(), RecordCap("items", limit), SECRET)
     yield Reach(np.ones(rows.columns.size, np.int64), Sensitivity.of_l1(limit), 0)
 
 
@@ -152,27 +154,25 @@ _SCORES = Noisy(np.arange(len(ITEMS)), LAW)
 _SOME = np.arange(len(ITEMS))
 
 REACHES: Mapping[type[Bound[Any]], Callable[[int], Iterator[Reach]]] = {
-    Sample: _counted(Sample),
+    SampleRecords: _counted(SampleRecords),
     SampleUsers: _counted(SampleUsers),
-    Pick: _counted(lambda limit: Pick(limit, _SCORES)),
-    Scale: _counted(Scale, 0.9),
-    Support: _support,
-    Spread: _spread,
-    PersonTotals: _totals,
-    PersonValues: _measured(
-        lambda limit: PersonValues(limit, ValueGrid((4.5,))), value="stars", value_range="1,5"
-    ),
-    PersonGroups: _groups,
-    SampledPairs: _measured(lambda limit: SampledPairs(Sample(limit), _SOME), count="users"),
-    Offsets: _measured(lambda limit: Offsets(limit, "l1"), 0, value="stars", value_range="1,5"),
-    Pairs: _measured(lambda limit: Pairs(limit, "l1", _SOME), 0.5),
-    Cells: _cells,
-    Look: _look,
-    Records: _records,
+    KeepTopScored: _counted(lambda limit: KeepTopScored(limit, _SCORES)),
+    WeightToThreshold: _counted(WeightToThreshold, 0.9),
+    KeySupport: _support,
+    KeyWeights: _spread,
+    UserTotals: _totals,
+    UserValues: _measured(lambda limit: UserValues(limit, ValueGrid((4.5,))), value="stars", value_range="1,5"),
+    UserGroups: _groups,
+    SampledItemPairs: _measured(lambda limit: SampledItemPairs(SampleRecords(limit), _SOME), count="users"),
+    RatingOffsets: _measured(lambda limit: RatingOffsets(limit, "l1"), 0, value="stars", value_range="1,5"),
+    RatingCovariance: _measured(lambda limit: RatingCovariance(limit, "l1", _SOME), 0.5),
+    GroupCells: _cells,
+    TopItemCounts: _refinement,
+    RecordCap: _records,
 }
 """What one user adds under each bound with a limit."""
 
-HISTOGRAMS = {"Activity": "most", "Shares": "most"}
+HISTOGRAMS = {"ActivityHistogram": "most", "ClassProfile": "most"}
 """Bounds that count each user once: their numbers say at which size, and move nothing."""
 
 

@@ -25,30 +25,30 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headcount.bounds import (
-    EVERYONE,
+    ALL_USERS,
     FIXED_POINT,
-    SIZES,
-    Activity,
-    Among,
+    PROFILE_SIZES,
+    ActivityHistogram,
     Bound,
     Bounded,
     BoundedCounts,
+    CappedRecords,
+    ClassProfile,
     CountBound,
     Counting,
     CountTable,
-    Look,
+    ItemSubset,
+    KeepTopScored,
     Noisy,
     Norm,
-    People,
-    Pick,
-    Records,
-    Rows,
-    Sample,
+    RecordCap,
+    SampleRecords,
     SampleUsers,
-    Scale,
     Sensitivity,
-    Shares,
     SparseCounts,
+    TopItemCounts,
+    UsersPerColumn,
+    WeightToThreshold,
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local import record_store
@@ -82,21 +82,23 @@ def _everything(
     engine: Engine, log: EventLog, bound: CountBound, table: CountTable, most: int, secret: bytes
 ) -> list[Any]:
     """Return what an engine measures of a log, in a form to compare."""
-    found = [
+    parts = [
         *_counted(engine, log, bound, secret),
-        _promise_and_values(engine.measure(log, Activity(table, most), secret)),
-        _promise_and_values(engine.measure(log, Activity(table, most, "l2"), secret)),
-        _promise_and_values(engine.measure(log, Activity(table, most, ends=(1, 3)), secret)),
+        _sensitivity_and_values(engine.measure(log, ActivityHistogram(table, most), secret)),
+        _sensitivity_and_values(engine.measure(log, ActivityHistogram(table, most, "l2"), secret)),
+        _sensitivity_and_values(engine.measure(log, ActivityHistogram(table, most, ends=(1, 3)), secret)),
     ]
-    if engine.can(Shares):
-        found += [_promise_and_values(engine.measure(log, each, secret)) for each in _shares(log, table, most)]
-    if engine.can(Look):
-        found += [_promise_and_values(each) for each in _looked(engine, log, most, secret)]
-    if engine.can(Records):
-        found += _in_rows(engine.measure(log, Records(table, _most_of(log, table, most)), secret))
-    if engine.can(People):
-        found += _sparsely(engine.measure(log, People(table), secret))
-    return found
+    if engine.can(ClassProfile):
+        parts += [
+            _sensitivity_and_values(engine.measure(log, bound, secret)) for bound in _shares(log, table, most)
+        ]
+    if engine.can(TopItemCounts):
+        parts += [_sensitivity_and_values(bound) for bound in _measured_refinements(engine, log, most, secret)]
+    if engine.can(RecordCap):
+        parts += _in_rows(engine.measure(log, RecordCap(table, _most_of(log, table, most)), secret))
+    if engine.can(UsersPerColumn):
+        parts += _sparsely(engine.measure(log, UsersPerColumn(table), secret))
+    return parts
 
 
 class _AsAble(ReferenceEngine):
@@ -109,22 +111,22 @@ class _AsAble(ReferenceEngine):
         return self._engine.can(kind)
 
 
-def _shares(log: EventLog, table: CountTable, most: int) -> tuple[Shares, Shares]:
+def _shares(log: EventLog, table: CountTable, most: int) -> tuple[ClassProfile, ClassProfile]:
     """Shares of everybody, and by squares of people above a size, who stand no further than at another."""
     columns = len(log.catalogue.ids) if table == "items" else log.cells
     classes = np.arange(columns) * 7 % 3
-    return Shares(table, classes), Shares(table, classes, above=most // 2, norm="l2", most=most)
+    return ClassProfile(table, classes), ClassProfile(table, classes, above=most // 2, norm="l2", most=most)
 
 
-def _looked(engine: Engine, log: EventLog, most: int, secret: bytes) -> list[Bounded]:
+def _measured_refinements(engine: Engine, log: EventLog, most: int, secret: bytes) -> list[Bounded]:
     """All parts of looks at some items, of people by their records and by squares."""
-    some = Among(np.arange(len(log.catalogue.ids))[::-2].copy())
-    looks = [Look(each, some, (1, 2 + most), (1, 3)) for each in _shares(log, "items", most)]
-    found = [engine.measure(log, each, secret) for each in looks]
-    return [part for each in found for part in (each.shares, each.people, *each.counts)]
+    some = ItemSubset(np.arange(len(log.catalogue.ids))[::-2].copy())
+    looks = [TopItemCounts(profile, some, (1, 2 + most), (1, 3)) for profile in _shares(log, "items", most)]
+    measured = [engine.measure(log, profile, secret) for profile in looks]
+    return [part for profile in measured for part in (profile.shares, profile.people, *profile.counts)]
 
 
-def _in_rows(rows: Rows) -> list[Any]:
+def _in_rows(rows: CappedRecords) -> list[Any]:
     """Rows of the same sum have no order."""
     parts = zip(rows.sums.tolist(), rows.starts[:-1].tolist(), rows.starts[1:].tolist(), strict=True)
     return [
@@ -134,15 +136,15 @@ def _in_rows(rows: Rows) -> list[Any]:
 
 
 def _sparsely(sparse: SparseCounts) -> list[Any]:
-    return [sparse.size, sparse.sensitive_columns.tolist(), sparse.sensitive_people.tolist()]
+    return [sparse.size, sparse.sensitive_columns.tolist(), sparse.sensitive_users.tolist()]
 
 
 def _counted(engine: Engine, log: EventLog, bound: CountBound, secret: bytes) -> list[Any]:
     counts = engine.measure(log, bound, secret)
-    return [_promise_and_values(counts.items), _promise_and_values(counts.edges)]
+    return [_sensitivity_and_values(counts.items), _sensitivity_and_values(counts.edges)]
 
 
-def _promise_and_values(bounded: Bounded) -> list[Any]:
+def _sensitivity_and_values(bounded: Bounded) -> list[Any]:
     return [bounded.sensitivity, bounded.unit, bounded.admission, bounded.sensitive_values.tolist()]
 
 
@@ -166,35 +168,39 @@ def check_sensitivity(engine: Engine) -> None:
     # one who leaves turns the most frequent context of the log into another's: rare above
     turned = ((0, 0, CONTEXTS[0], 1), (1, 0, CONTEXTS[1], 1), (1, 1, CONTEXTS[1], 1))
     case = Case(rows=turned, contexts=True, context_of="user")
-    _check_everyone_leaves(engine, case, (Sample(2),), "edges", 3, bytes(16))
+    _check_everyone_leaves(engine, case, (SampleRecords(2),), "edges", 3, bytes(16))
     # one who leaves moves everybody up in the log: who is taken by lot may not hang on that
     # (by turns, wherever they begin, one of these numbers of people shows it)
     for people in (6, 7, 8):
-        one_each = Case(rows=tuple((user, 0, CONTEXTS[0], 1) for user in range(people)), users="small")
-        _check_everyone_leaves(engine, one_each, (SampleUsers(2, EVERYONE // 4),), "edges", 3, bytes(16))
+        one_row_users = Case(rows=tuple((user, 0, CONTEXTS[0], 1) for user in range(people)), users="small")
+        _check_everyone_leaves(engine, one_row_users, (SampleUsers(2, ALL_USERS // 4),), "edges", 3, bytes(16))
 
 
 def _check_everyone_leaves(
-    engine: Engine, case: Case, asked: Sequence[CountBound], table: CountTable, most: int, secret: bytes
+    engine: Engine, case: Case, bounds: Sequence[CountBound], table: CountTable, most: int, secret: bytes
 ) -> None:
     logs = [case.log()]
     for user in case.everyone:
         logs += [case.without(user).log(), case.only(user).log()]
     counts, activity, shares, looks, rows, sparse = [], [], [], [], [], []
     for log in logs:  # all of one log before the next, as methods do
-        counts.append([engine.measure(log, bound, secret) for bound in asked])
-        kinds = Activity(table, most), Activity(table, most, "l2"), Activity(table, most, ends=(1, 3))
+        counts.append([engine.measure(log, bound, secret) for bound in bounds])
+        kinds = (
+            ActivityHistogram(table, most),
+            ActivityHistogram(table, most, "l2"),
+            ActivityHistogram(table, most, ends=(1, 3)),
+        )
         activity.append([engine.measure(log, bound, secret) for bound in kinds])
-        if engine.can(Shares):
+        if engine.can(ClassProfile):
             shares.append([engine.measure(log, bound, secret) for bound in _shares(log, table, most)])
-        if engine.can(Look):
-            looks.append(_looked(engine, log, most, secret))
-        if engine.can(Records):
-            rows.append(engine.measure(log, Records(table, _most_of(log, table, most)), secret))
-        if engine.can(People):
-            sparse.append(engine.measure(log, People(table), secret))
+        if engine.can(TopItemCounts):
+            looks.append(_measured_refinements(engine, log, most, secret))
+        if engine.can(RecordCap):
+            rows.append(engine.measure(log, RecordCap(table, _most_of(log, table, most)), secret))
+        if engine.can(UsersPerColumn):
+            sparse.append(engine.measure(log, UsersPerColumn(table), secret))
     for rest in range(1, len(logs), 2):
-        for (number, bound), name in itertools.product(enumerate(asked), TABLES):
+        for (number, bound), name in itertools.product(enumerate(bounds), TABLES):
             whole, others, own = (getattr(counts[at][number], name) for at in (0, rest, rest + 1))
             _check_step(whole, others, own, bound)
         for kind in range(2):
@@ -202,7 +208,7 @@ def _check_everyone_leaves(
             if shares:
                 _check_shares_leave(*(shares[at][kind] for at in (0, rest, rest + 1)))
         for whole, others, own in zip(*(looks[at] for at in (0, rest, rest + 1) if looks), strict=True):
-            _check_step_of_a_look(whole, others, own)
+            _check_step_of_a_refinement(whole, others, own)
         if rows:
             _check_rows_leave(rows[0], rows[rest], rows[rest + 1])
         if sparse:
@@ -224,7 +230,7 @@ def _check_step(whole: Bounded, rest: Bounded, own: Bounded, bound: CountBound) 
         assert reach.l2_squared == bound.limit * bound.unit**2, "the declared L2 distance is not the limit"
         assert reach.linf in (bound.unit, math.ceil(math.sqrt(bound.limit)) * bound.unit)
     assert whole.unit == bound.unit
-    assert whole.admission == Fraction(bound.admission, EVERYONE), "not the declared admission"
+    assert whole.admission == Fraction(bound.admission, ALL_USERS), "not the declared admission"
     assert step.sum() <= reach.l1, "L1"
     assert (step**2).sum() <= reach.l2_squared, "L2"
     assert step.max(initial=0) <= reach.linf, "L∞"
@@ -246,7 +252,7 @@ def _check_shares_leave(whole: Bounded, rest: Bounded, own: Bounded) -> None:
     assert whole.sensitivity == Sensitivity(l1=1, l2_squared=1, linf=1).times(FIXED_POINT)
 
 
-def _check_step_of_a_look(whole: Bounded, rest: Bounded, own: Bounded) -> None:
+def _check_step_of_a_refinement(whole: Bounded, rest: Bounded, own: Bounded) -> None:
     step, reach = whole.sensitive_values - rest.sensitive_values, whole.sensitivity
     assert np.array_equal(step, own.sensitive_values), "what another user adds changed"
     assert (step >= 0).all(), "something went down when a user joined"
@@ -255,7 +261,7 @@ def _check_step_of_a_look(whole: Bounded, rest: Bounded, own: Bounded) -> None:
     assert step.max(initial=0) <= reach.linf, "a user adds more to an item than the limit"
 
 
-def _check_rows_leave(whole: Rows, rest: Rows, own: Rows) -> None:
+def _check_rows_leave(whole: CappedRecords, rest: CappedRecords, own: CappedRecords) -> None:
     all_of_it, without, mine = (
         Counter(zip(np.repeat(rows.sums, np.diff(rows.starts)).tolist(), rows.columns.tolist(), strict=True))
         for rows in (whole, rest, own)
@@ -267,7 +273,7 @@ def _check_rows_leave(whole: Rows, rest: Rows, own: Rows) -> None:
 
 def _check_sparse_leave(whole: SparseCounts, rest: SparseCounts, own: SparseCounts) -> None:
     all_of_it, without, mine = (
-        Counter(dict(zip(sparse.sensitive_columns.tolist(), sparse.sensitive_people.tolist(), strict=True)))
+        Counter(dict(zip(sparse.sensitive_columns.tolist(), sparse.sensitive_users.tolist(), strict=True)))
         for sparse in (whole, rest, own)
     )
     assert all_of_it == without + mine, "another user's columns changed"
@@ -291,21 +297,23 @@ def check_keeps_all_it_may(engine: Engine) -> None:
         if all(len(choices) == 1 for choices in people):
             everyone = [columns for (columns,) in people]
             width = log.width if table == "edges" else 1
-            sizes = [[_size(each, norm, width, log.counting) for each in everyone] for norm in NORMS]
+            sizes = [[_size(user, norm, width, log.counting) for user in everyone] for norm in NORMS]
             for norm, own in zip(NORMS, sizes, strict=True):
-                _check_activity(engine.measure(log, Activity(table, most, norm), secret), own, most)
-            if engine.can(Shares):
+                _check_activity(engine.measure(log, ActivityHistogram(table, most, norm), secret), own, most)
+            if engine.can(ClassProfile):
                 for shares, own in zip(_shares(log, table, most), sizes, strict=True):
                     _check_shares(engine.measure(log, shares, secret), everyone, own, shares)
-        if engine.can(Records):
+        if engine.can(RecordCap):
             _check_rows(engine, log, table, most, secret)
-        if engine.can(People):
+        if engine.can(UsersPerColumn):
             _check_sparse(engine, log, table, secret)
 
     full()
     # one item in two contexts is within a limit of one item, and above one of one pair: rare above
     twice = Case(rows=((0, 0, CONTEXTS[0], 1), (0, 0, CONTEXTS[1], 1)), contexts=True, counting="users")
-    _check_counts(twice, *_values(engine.measure(twice.log(), Scale(1), bytes(16))), Scale(1))
+    _check_counts(
+        twice, *_values(engine.measure(twice.log(), WeightToThreshold(1), bytes(16))), WeightToThreshold(1)
+    )
 
 
 def _check_counts(case: Case, items: NDArray[np.int64], edges: NDArray[np.int64], bound: CountBound) -> None:
@@ -349,11 +357,11 @@ def _check_total(
             added = min(size, bound.limit) if bound.unit == 1 else sum(_weights(columns, size, bound))
             group = int(bound.apart and size > bound.limit)
             own.add(tuple(added if group == at else 0 for at in range(groups)))
-        if bound.admission < EVERYONE:
+        if bound.admission < ALL_USERS:
             own = {*(own if bound.admission > 0 else ()), nothing}
         totals = {tuple(np.add(total, mine).tolist()) for total in totals for mine in own}
-    found = tuple(counts.reshape(groups, -1).sum(axis=1).tolist())
-    assert found in totals, "kept too many records, or too few"
+    total = tuple(counts.reshape(groups, -1).sum(axis=1).tolist())
+    assert total in totals, "kept too many records, or too few"
 
 
 def _check_weights(
@@ -390,13 +398,13 @@ def _check_activity(activity: Bounded, sizes: list[int], most: int) -> None:
     )
 
 
-def _check_shares(shares: Bounded, everyone: list[list[int]], sizes: list[int], bound: Shares) -> None:
+def _check_shares(shares: Bounded, everyone: list[list[int]], sizes: list[int], bound: ClassProfile) -> None:
     """Each class has a share of each user, and stands where the user does: between two powers of two, on average.
 
     Both are cut down to whole units, so that a user's size times the share comes out short by two units a class.
     """
     values = shares.sensitive_values
-    assert values.shape == (SIZES.size, bound.number)
+    assert values.shape == (PROFILE_SIZES.size, bound.number)
     exact, short = [Fraction(0)] * bound.number, [Fraction(0)] * bound.number
     places, people = {0}, [Fraction(0)] * bound.number
     for columns, size in zip(everyone, sizes, strict=True):
@@ -409,34 +417,36 @@ def _check_shares(shares: Bounded, everyone: list[list[int]], sizes: list[int], 
             people[kind] += Fraction(FIXED_POINT * many, size)
             exact[kind] += Fraction(FIXED_POINT * many * stand, size)
             short[kind] += 2 * stand
-    found = values.sum(axis=0).tolist()
-    assert all(0 <= one - two < 5 for one, two in zip(people, found, strict=True)), "not the shares of people"
+    shared_sums = values.sum(axis=0).tolist()
+    assert all(0 <= expected_sum - two < 5 for expected_sum, two in zip(people, shared_sums, strict=True)), (
+        "not the shares of people"
+    )
     assert not np.delete(values, sorted(places), axis=0).any(), "a user is where nobody stands"
-    weighed = (SIZES @ values).tolist()
+    weighed = (PROFILE_SIZES @ values).tolist()
     assert all(0 <= a - b <= c for a, b, c in zip(exact, weighed, short, strict=True)), "not at the users' sizes"
 
 
 def _check_rows(engine: Engine, log: EventLog, table: CountTable, most: int, secret: bytes) -> None:
     """Rows are what a sample keeps, and as many users have so many of them as the activity says."""
     most = _most_of(log, table, most)
-    rows = engine.measure(log, Records(table, most), secret)
-    sample = Sample(most if log.counting == "records" else max(most, log.cells))
+    rows = engine.measure(log, RecordCap(table, most), secret)
+    sample = SampleRecords(most if log.counting == "records" else max(most, log.cells))
     kept = getattr(engine.measure(log, sample, secret), table).sensitive_values.ravel()
     assert (rows.width, rows.most) == (kept.size, most)
     assert rows.columns.dtype == np.int32
     assert np.bincount(rows.columns, minlength=kept.size).tolist() == kept.tolist(), "not what a sample keeps"
     users = np.zeros(most, dtype=np.int64)
     users[rows.sums - 1] = np.diff(rows.starts) // rows.sums
-    assert users.tolist() == engine.measure(log, Activity(table, most), secret).sensitive_values.tolist()
+    assert users.tolist() == engine.measure(log, ActivityHistogram(table, most), secret).sensitive_values.tolist()
     assert (np.diff(rows.sums) > 0).all(), "sums do not rise"
     assert (users[rows.sums - 1] * rows.sums).tolist() == np.diff(rows.starts).tolist(), "rows are cut off"
 
 
 def _check_sparse(engine: Engine, log: EventLog, table: CountTable, secret: bytes) -> None:
     """Sparse counts are the counts of people of whom everything is kept, without the zeros."""
-    sparse = engine.measure(log, People(table), secret)
+    sparse = engine.measure(log, UsersPerColumn(table), secret)
     people = log if log.counting == "users" else replace(log, counting="users")
-    dense = getattr(engine.measure(people, Sample(10**6), secret), table).sensitive_values.ravel()
+    dense = getattr(engine.measure(people, SampleRecords(10**6), secret), table).sensitive_values.ravel()
     there = np.flatnonzero(dense)
     assert _sparsely(sparse) == [dense.size, there.tolist(), dense[there].tolist()], "not the counts of people"
 
@@ -448,10 +458,10 @@ def check_equals_reference(engine: Engine) -> None:
     @given(cases(), st.data(), tables, mosts, secrets)
     def small(case: Case, data: st.DataObject, table: CountTable, most: int, secret: bytes) -> None:
         log, bound = case.log(), data.draw(bounds(case))
-        mine, its = (_everything(each, log, bound, table, most, secret) for each in (engine, reference))
+        mine, its = (_everything(tested, log, bound, table, most, secret) for tested in (engine, reference))
         assert mine == its, "not the reference's choice"
         bound = data.draw(bounds(case))  # the second stage of a method counts the same log again
-        mine, its = (_counted(each, log, bound, secret) for each in (engine, reference))
+        mine, its = (_counted(tested, log, bound, secret) for tested in (engine, reference))
         assert mine == its, "not the reference's choice, the second time"
 
     small()
@@ -459,17 +469,22 @@ def check_equals_reference(engine: Engine) -> None:
         generator = np.random.default_rng(seed)
         secret = generator.bytes(16)
         ties = Noisy(generator.integers(0, 5, len(log.catalogue.ids)), LAW)
-        sample = Sample(10**6 if seed == 0 else 2)
-        kinds: list[CountBound] = [sample, Pick(3, ties), Scale(4), SampleUsers(3, EVERYONE // 3)]
-        kinds.append(Scale(3, apart=True))
-        kinds.append(Scale(2, apart=True, among=Among(generator.permutation(35)[:12])))
-        kinds.append(Scale(3, norm="l2"))
+        sample = SampleRecords(10**6 if seed == 0 else 2)
+        kinds: list[CountBound] = [
+            sample,
+            KeepTopScored(3, ties),
+            WeightToThreshold(4),
+            SampleUsers(3, ALL_USERS // 3),
+        ]
+        kinds.append(WeightToThreshold(3, apart=True))
+        kinds.append(WeightToThreshold(2, apart=True, among=ItemSubset(generator.permutation(35)[:12])))
+        kinds.append(WeightToThreshold(3, norm="l2"))
         pairs = list(itertools.combinations(kinds, 2))
-        one, two = pairs[seed % len(pairs)]
+        first_bound, two = pairs[seed % len(pairs)]
         table, most = TABLES[seed % 3 % 2], (5, 50)[seed % 5 % 2]
-        mine, its = (_everything(each, log, one, table, most, secret) for each in (engine, reference))
+        mine, its = (_everything(tested, log, first_bound, table, most, secret) for tested in (engine, reference))
         assert mine == its, "not the reference's choice"
-        mine, its = (_counted(each, log, two, secret) for each in (engine, reference))
+        mine, its = (_counted(tested, log, two, secret) for tested in (engine, reference))
         assert mine == its, "not the reference's choice"
 
 
@@ -505,17 +520,22 @@ def check_layout_has_no_effect(engine: Engine) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number, case in enumerate(_layout_cases()):
             secret = np.random.default_rng(number).bytes(16)
-            kinds = [Scale(2), case.bound(2, None), case.bound(2, (1, 0, 1, 0)), SampleUsers(2, EVERYONE // 2)]
-            kinds.append(Scale(3, apart=True))
-            kinds.append(Scale(2, norm="l2", apart=True))
-            asked = kinds[number % len(kinds)], TABLES[number % 3 % 2], 1 + number % 5, secret
-            expected = _everything(engine, case.log(), *asked)
+            kinds = [
+                WeightToThreshold(2),
+                case.bound(2, None),
+                case.bound(2, (1, 0, 1, 0)),
+                SampleUsers(2, ALL_USERS // 2),
+            ]
+            kinds.append(WeightToThreshold(3, apart=True))
+            kinds.append(WeightToThreshold(2, norm="l2", apart=True))
+            arguments = kinds[number % len(kinds)], TABLES[number % 3 % 2], 1 + number % 5, secret
+            expected = _everything(engine, case.log(), *arguments)
             for name, source in _layouts(case, Path(folder) / str(number)):
-                found = _everything(engine, case.log(source), *asked)
-                assert found == expected, f"layout matters: {name}"
+                measured = _everything(engine, case.log(source), *arguments)
+                assert measured == expected, f"layout matters: {name}"
             for rows in (1, 3):
                 with batches_of(rows):
-                    assert _everything(engine, case.log(), *asked) == expected, "batches matter"
+                    assert _everything(engine, case.log(), *arguments) == expected, "batches matter"
 
 
 def _layout_cases() -> Iterator[Case]:
@@ -574,11 +594,11 @@ def _layouts(case: Case, folder: Path) -> Iterator[tuple[str, Source]]:
 @contextmanager
 def batches_of(rows: int) -> Iterator[None]:
     """Let every reader cut its batches after some rows, and threads share them however few there are."""
-    short = [mock.patch.object(each, "BATCH_ROWS", rows) for each in (formats, readers)]
-    shared = [mock.patch.object(each, "FEW_ROWS", 0) for each in (passes, record_store)]
+    short = [mock.patch.object(module, "BATCH_ROWS", rows) for module in (formats, readers)]
+    shared = [mock.patch.object(module, "FEW_ROWS", 0) for module in (passes, record_store)]
     with ExitStack() as patches:
-        for each in (*short, *shared):
-            patches.enter_context(each)
+        for patch in (*short, *shared):
+            patches.enter_context(patch)
         yield
 
 
@@ -594,29 +614,31 @@ def check_law_of_the_choice(engine: Engine, replicas: int = 4_000) -> None:
     False-alarm rate ``laws.LEVEL`` a test (and the secrets are fixed).
     """
     for seed, (name, history) in enumerate(HISTORIES.items()):
-        secret, law = np.random.default_rng(seed).bytes(16), history.law()
+        secret, law = np.random.default_rng(seed).bytes(16), history.distribution()
         p = fits(Counter(replicated(engine, history, secret, replicas)), law)
         assert p > LEVEL, f"{name}: not the law of the choice (p = {p:.3g})"
         (shared,) = replicated(engine, history, secret, replicas, shared=True)
         outcomes, weights = np.array(list(law)), np.array(list(law.values()))
         mean = weights @ outcomes
         deviation = np.sqrt(replicas * np.maximum(weights @ outcomes**2 - mean**2, 0))
-        off = np.abs(np.array(shared) - replicas * mean)
-        assert (off <= stats.norm.isf(LEVEL / 2) * deviation + 1e-6).all(), f"{name}: not the law, on shared items"
+        errors = np.abs(np.array(shared) - replicas * mean)
+        assert (errors <= stats.norm.isf(LEVEL / 2) * deviation + 1e-6).all(), (
+            f"{name}: not the law, on shared items"
+        )
     _check_lots(engine, replicas)
 
 
 def _check_lots(engine: Engine, replicas: int) -> None:
     """Each user is taken with the declared probability, whoever else is: an exact test, and one of pairs."""
     history = HISTORIES["some users by lot"]
-    for admission, everyone in ((0, False), (1, False), (EVERYONE - 1, True), (EVERYONE, True)):
+    for admission, everyone in ((0, False), (1, False), (ALL_USERS - 1, True), (ALL_USERS, True)):
         every = replicated(engine, replace(history, admission=admission), bytes(16), replicas)
         assert set(every) == {outcome(history.records * everyone, 1)}, f"admission {admission}"
     taken = np.array([sum(kept) for kept in replicated(engine, history, bytes(16), replicas)])
     p = binomial(int(taken.sum()), replicas, 0.25)
     assert p > LEVEL, f"took {taken.sum()} of {replicas} users (p = {p:.3g})"
     chances = {0: 0.75, 1: 0.25}
-    pairs = {(one, two): chances[one] * chances[two] for one, two in itertools.product(chances, repeat=2)}
+    pairs = {(first, two): chances[first] * chances[two] for first, two in itertools.product(chances, repeat=2)}
     for name, lots in (("id", taken), ("appearance", taken[row_order(history, replicas)])):
         p = fits(Counter(zip(lots[::2].tolist(), lots[1::2].tolist(), strict=True)), pairs)
         assert p > LEVEL, f"neighbours by {name} are not taken independently (p = {p:.3g})"
@@ -651,12 +673,12 @@ def check_forgets_a_failed_read(engine: Engine) -> None:
     case = Case(rows=tuple((n % 5, n % 3, None, 1) for n in range(20)))
     table = case.table()
     bounds: tuple[Bound[Any], ...] = (
-        Sample(2),
-        Scale(2),
-        Activity("items", 3),
-        Records("items", 3),
-        People("items"),
-        Shares("items", np.arange(3)),
+        SampleRecords(2),
+        WeightToThreshold(2),
+        ActivityHistogram("items", 3),
+        RecordCap("items", 3),
+        UsersPerColumn("items"),
+        ClassProfile("items", np.arange(3)),
     )
     with batches_of(4):
         for bound in bounds:
@@ -671,8 +693,8 @@ def check_forgets_a_failed_read(engine: Engine) -> None:
                 raise AssertionError("half a log was counted")
             # the same log, whole, is counted as if nothing had happened
             mended = replace(log, source=TableSource(table))
-            expected = _everything(_AsAble(engine), mended, Sample(2), "items", 3, bytes(16))
-            assert _everything(engine, mended, Sample(2), "items", 3, bytes(16)) == expected
+            expected = _everything(_AsAble(engine), mended, SampleRecords(2), "items", 3, bytes(16))
+            assert _everything(engine, mended, SampleRecords(2), "items", 3, bytes(16)) == expected
 
 
 def check_empty_log(engine: Engine) -> None:
@@ -681,7 +703,12 @@ def check_empty_log(engine: Engine) -> None:
     strangers = Case(rows=((0, 4, None, 1), (2, 4, "AM", 1)), contexts=True)
     for case in (nobody, strangers, replace(nobody, users="wide"), replace(nobody, context_of="user", times=True)):
         log = case.log()
-        for bound in (Sample(3), Scale(3), SampleUsers(3, EVERYONE // 2), Scale(3, apart=True)):
+        for bound in (
+            SampleRecords(3),
+            WeightToThreshold(3),
+            SampleUsers(3, ALL_USERS // 2),
+            WeightToThreshold(3, apart=True),
+        ):
             items, edges = _values(engine.measure(log, bound, bytes(16)))
             if bound.apart:
                 assert (items.shape, edges.shape) == ((2, 3), (2, 3, 3))
@@ -689,19 +716,22 @@ def check_empty_log(engine: Engine) -> None:
             assert items.tolist() == [0, 0, 0]
             assert edges.tolist() == [[0, 0, 0]] * 3
         for table, width in zip(TABLES, (3, 9), strict=True):
-            assert engine.measure(log, Activity(table, 4), bytes(16)).sensitive_values.tolist() == [0] * 4
-            if engine.can(Shares):
-                shares = engine.measure(log, Shares(table, np.arange(width) % 2), bytes(16))
-                assert shares.shape == (SIZES.size, 2)
+            assert engine.measure(log, ActivityHistogram(table, 4), bytes(16)).sensitive_values.tolist() == [0] * 4
+            if engine.can(ClassProfile):
+                shares = engine.measure(log, ClassProfile(table, np.arange(width) % 2), bytes(16))
+                assert shares.shape == (PROFILE_SIZES.size, 2)
                 assert not shares.sensitive_values.any()
-            if engine.can(Look):
-                assert not any(each.sensitive_values.any() for each in _looked(engine, log, 2, bytes(16)))
-            if engine.can(Records):
-                rows = engine.measure(log, Records(table, 4), bytes(16))
+            if engine.can(TopItemCounts):
+                assert not any(
+                    measured.sensitive_values.any()
+                    for measured in _measured_refinements(engine, log, 2, bytes(16))
+                )
+            if engine.can(RecordCap):
+                rows = engine.measure(log, RecordCap(table, 4), bytes(16))
                 assert (rows.sums.tolist(), rows.starts.tolist(), rows.columns.tolist()) == ([], [0], [])
                 assert (rows.width, rows.most) == (width, 4)
-            if engine.can(People):
-                assert _sparsely(engine.measure(log, People(table), bytes(16))) == [width, [], []]
+            if engine.can(UsersPerColumn):
+                assert _sparsely(engine.measure(log, UsersPerColumn(table), bytes(16))) == [width, [], []]
 
 
 CHECKS = (

@@ -21,11 +21,11 @@ from headcount.engines.local.engine import LocalEngine
 from headcount.errors import GrantError
 from headcount.events.log import EventLog
 from headcount.methods.method import Method, section
-from headcount.methods.request import Spending
+from headcount.methods.request import ChargedRequest
 from headcount.noise import SeededNoise
 from headcount.releases.release import Release, load
 from tests.contracts.support.method_checks import _with_parts, recorded_spending
-from tests.contracts.support.recording_engine import Asking, check_engine_is_asked_first
+from tests.contracts.support.recording_engine import Asking, check_engine_validates_before_reading
 from tests.reference.engine import ReferenceEngine
 from tests.support.curator_runs import ran
 
@@ -40,7 +40,7 @@ class Case:
     method: Method
     log: EventLog
     other: EventLog
-    request: Spending
+    request: ChargedRequest
     delta: str | None = None
     on_reference: bool = True
 
@@ -60,7 +60,7 @@ def check_spends_exactly(case: Case) -> None:
         case.method.release(case.log, grant, SeededNoise(1))
     assert grant.is_spent, "a part of the grant is left unspent"
     own = set(map(id, _with_parts(grant)))
-    assert all(id(each) in own for each in spent), "a grant was spent that nobody handed over"
+    assert all(id(grant) in own for grant in spent), "a grant was spent that nobody handed over"
     for act in (grant.spend, lambda: grant.split({"a": Decimal(1)}, {"a": Decimal(1)} if case.delta else None)):
         with pytest.raises(GrantError):
             act()
@@ -78,7 +78,7 @@ def check_promises_the_grant(case: Case) -> None:
     """The guarantee is the grant's, known without data, and free to ask for; so is the noise that is announced."""
     grant = case.grant()
     promised = case.method.guarantee(grant)
-    case.method.laws(case.log, grant)
+    case.method.noise_distributions(case.log, grant)
     assert not grant.is_spent, "asking what is promised spent the grant"
     assert (promised.epsilon, promised.delta) == (Decimal("0.7"), Decimal(case.delta or 0))
     assert promised.standing is Standing.PROVEN
@@ -89,7 +89,7 @@ def check_promises_the_grant(case: Case) -> None:
 
 def check_announces_its_noise(case: Case) -> None:
     """The noise announced without data is the noise that is drawn."""
-    announced, drawn = case.method.laws(case.log, case.grant()), case.release().noise
+    announced, drawn = case.method.noise_distributions(case.log, case.grant()), case.release().noise
     assert announced.items() <= dict(drawn).items()
 
 
@@ -117,8 +117,8 @@ def check_engines_agree(case: Case) -> None:
     """The same seed gives the same release on every engine."""
     if not case.on_reference:
         return
-    one, two = case.release(engine=LocalEngine()), case.release(engine=ReferenceEngine())
-    assert _values(one) == _values(two)
+    local, two = case.release(engine=LocalEngine()), case.release(engine=ReferenceEngine())
+    assert _values(local) == _values(two)
 
 
 def check_order_of_rows(case: Case) -> None:
@@ -131,12 +131,12 @@ def check_order_of_rows(case: Case) -> None:
 
 def check_hides_the_log(case: Case) -> None:
     """Of two logs that differ in nothing public, the releases have the same tables, columns and rows of items."""
-    one, two = case.release(), case.release(case.other)
-    assert one.to_json().keys() == two.to_json().keys()
-    assert one.noise.keys() == two.noise.keys()
-    for name in one.tables.keys() & two.tables.keys():
-        assert one.tables[name].column_names == two.tables[name].column_names
-    assert (one.catalogue, one.guarantee, one.counts) == (two.catalogue, two.guarantee, two.counts)
+    before, two = case.release(), case.release(case.other)
+    assert before.to_json().keys() == two.to_json().keys()
+    assert before.noise.keys() == two.noise.keys()
+    for name in before.tables.keys() & two.tables.keys():
+        assert before.tables[name].column_names == two.tables[name].column_names
+    assert (before.catalogue, before.guarantee, before.counts) == (two.catalogue, two.guarantee, two.counts)
 
 
 def check_is_documented(case: Case) -> None:
@@ -169,7 +169,7 @@ def check_asks_for_what_it_declares(case: Case) -> None:
 
 def check_engine_that_cannot_is_refused(case: Case) -> None:
     """An engine that lacks one of them is refused before anything is reserved."""
-    check_engine_is_asked_first(case.request, case.log)
+    check_engine_validates_before_reading(case.request, case.log)
 
 
 def _values(release: Release) -> dict[str, Any]:

@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.bounds import EVERYONE, CountBound, CountTable, Noisy, Pick, Sample, SampleUsers
+from headcount.bounds import ALL_USERS, CountBound, CountTable, KeepTopScored, Noisy, SampleRecords, SampleUsers
 from headcount.engines.engine import Engine
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
 from headcount.events.log import EventLog
 from headcount.events.roles import Roles
 from headcount.events.sources.source import TableSource
-from tests.support.distributions import law_of
+from tests.support.distributions import distribution_of
 from tests.support.small_logs import CONTEXTS, LAW, Case
 
 Record = tuple[int, int]  # item and context, by their places
@@ -35,19 +35,19 @@ class History:
     counting: Literal["records", "users"] = "records"
     context_of: Literal["record", "user"] = "record"
     times: bool = False
-    admission: int = EVERYONE
+    admission: int = ALL_USERS
 
     @property
     def items(self) -> int:
         """How many items the history needs."""
         return 1 + max(item for item, _ in self.records)
 
-    def law(self) -> dict[Hashable, float]:
+    def distribution(self) -> dict[Hashable, float]:
         """Return the exact law of what is kept: counts per item and context."""
-        return law_of(self._outcomes())
+        return distribution_of(self._outcomes())
 
     def _outcomes(self) -> Iterator[tuple[Hashable, float]]:
-        taken = self.admission / EVERYONE
+        taken = self.admission / ALL_USERS
         yield outcome((), self.items), 1 - taken
         choices = _choices(self.records, self.counting, self.context_of)
         for eligible in choices:
@@ -69,12 +69,12 @@ HISTORIES = {
     "picked, ties at random": History(tuple((item, 0) for item in range(6)), limit=3, scores=(0, 5, 2, 2, 2, 0)),
     "picked, repeats tie": History(((0, 0),) * 4 + ((1, 0), (2, 1)), limit=2, scores=(3, 3, 1)),
     "picked, users counted": History(((0, 0),) * 3 + ((0, 1), (1, 0)), limit=2, scores=(1, 1), counting="users"),
-    "some users by lot": History(((0, 0),), limit=1, admission=EVERYONE // 4),
+    "some users by lot": History(((0, 0),), limit=1, admission=ALL_USERS // 4),
     "some users by lot, a sample of each": History(
-        tuple((item, 0) for item in range(4)), limit=2, admission=EVERYONE // 4 * 3
+        tuple((item, 0) for item in range(4)), limit=2, admission=ALL_USERS // 4 * 3
     ),
     "some users by lot, one context, tied": History(
-        ((0, 0), (1, 0), (0, 1), (1, 1)), limit=1, context_of="user", admission=EVERYONE // 2
+        ((0, 0), (1, 0), (0, 1), (1, 1)), limit=1, context_of="user", admission=ALL_USERS // 2
     ),
 }
 
@@ -107,14 +107,14 @@ def replicated(
         counting=history.counting,
         context_of=history.context_of,
     )
-    bound: CountBound = Sample(history.limit)
+    bound: CountBound = SampleRecords(history.limit)
     if history.scores is not None:
-        bound = Pick(history.limit, Noisy(np.tile(np.array(history.scores), copies), LAW))
-    elif history.admission < EVERYONE:
+        bound = KeepTopScored(history.limit, Noisy(np.tile(np.array(history.scores), copies), LAW))
+    elif history.admission < ALL_USERS:
         bound = SampleUsers(history.limit, history.admission)
     edges = engine.measure(log, bound, secret).edges.sensitive_values
-    each = edges.reshape(copies, history.items * (len(CONTEXTS) + 1))
-    return [tuple(kept) for kept in each.tolist()]
+    rows = edges.reshape(copies, history.items * (len(CONTEXTS) + 1))
+    return [tuple(kept) for kept in rows.tolist()]
 
 
 def row_order(history: History, replicas: int) -> NDArray[np.int64]:
@@ -142,7 +142,7 @@ def columns_of(case: Case, table: CountTable) -> list[list[int]]:
         [item if table == "items" else item * (len(places) + 1) + context for item, context in eligible]
         for eligible in _choices(records, case.counting, case.context_of, unknown=len(places))
     ]
-    return [sorted(set(each)) for each in columns] if case.counting == "users" else columns
+    return [sorted(set(column)) for column in columns] if case.counting == "users" else columns
 
 
 def _choices(
@@ -155,7 +155,7 @@ def _choices(
         best = [context for context in tallies if tallies[context] == max(tallies.values())] or [unknown]
         chosen = [[record for record in records if record[1] == context] for context in sorted(best)]
     if counting == "users":
-        chosen = [sorted(set(each)) for each in chosen]
+        chosen = [sorted(set(column)) for column in chosen]
     return chosen
 
 
@@ -168,6 +168,6 @@ def _kept(eligible: list[Record], limit: int, scores: tuple[int, ...] | None) ->
     for score in sorted(groups, reverse=True):
         if len(sure) + len(groups[score]) > limit:
             ways = itertools.combinations(groups[score], limit - len(sure))
-            return [(*sure, *way) for way in ways]
+            return [(*sure, *choice) for choice in ways]
         sure += groups[score]
     return [tuple(sure)]

@@ -14,44 +14,44 @@ from typing import Any, Literal
 import numpy as np
 
 from headcount.bounds import (
-    EVERYONE,
-    UNDRAWN,
-    Activity,
-    Among,
+    ALL_USERS,
+    NO_SECRET,
+    ActivityHistogram,
     Bound,
     Bounded,
     By,
-    Cells,
+    CenteredCooccurrence,
+    ClassProfile,
     CountBound,
     CountTable,
-    Departures,
+    DistinctItemsSign,
+    FactorGradients,
     FixedRange,
-    Likings,
-    Look,
+    GroupCells,
+    ItemSubset,
+    KeepTopScored,
+    KeySupport,
+    KeyWeights,
     Marginals,
     Noisy,
     Norm,
-    Offsets,
-    Pairs,
-    People,
-    PersonGroups,
-    PersonTotals,
-    PersonValues,
-    Pick,
     Raters,
-    Sample,
-    SampledPairs,
+    RatingCovariance,
+    RatingOffsets,
+    SampledItemPairs,
+    SampleRecords,
     SampleUsers,
-    Scale,
-    Shares,
-    Spread,
-    Support,
     Taggers,
     TagMarginals,
     TagPairs,
     TagWeights,
+    TopItemCounts,
+    UserGroups,
+    UsersPerColumn,
+    UserTotals,
+    UserValues,
     ValueGrid,
-    Variety,
+    WeightToThreshold,
 )
 from headcount.engines.engine import Engine
 from headcount.events.grid import Grid
@@ -85,28 +85,30 @@ class Measurement:
         return {cell: value for cell, value in self.of(engine, log, secret).items() if value}
 
 
-def plus(one: Sums, other: Sums) -> Sums:
+def plus(own: Sums, other: Sums) -> Sums:
     """Add two measurements."""
-    both = {cell: one.get(cell, 0) + other.get(cell, 0) for cell in one | other}
+    both = {cell: own.get(cell, 0) + other.get(cell, 0) for cell in own | other}
     return {cell: value for cell, value in both.items() if value}
 
 
 def opened(kind: Kind, events: Any, raw: Format, options: Mapping[str, Any]) -> EventLog:
     """Describe a log of raw rows, read for a kind of measurement."""
-    said = {**raw.options, **called(options, raw)}
+    options_given = {**raw.options, **called(options, raw)}
     user, item, place = (raw.column(name) for name in ("user", "item", "place"))
     if kind == "people":
-        return read_people(events, user=user, **said)
+        return read_people(events, user=user, **options_given)
     if kind == "tags":
-        resources = said.pop("items", ITEMS)
+        resources = options_given.pop("items", ITEMS)
         return read_tags(
-            events, user=user, resource=item, tag=place, resources=resources, vocabulary=PLACES, **said
+            events, user=user, resource=item, tag=place, resources=resources, vocabulary=PLACES, **options_given
         )
     if kind == "select":
-        return read_events(events, user=user, item=item, **{"select_items": "items" not in said, **said})
+        return read_events(
+            events, user=user, item=item, **{"select_items": "items" not in options_given, **options_given}
+        )
     if kind in ("totals", "ratings"):
-        said = {"value": raw.column("stars"), "value_range": "1,5", **said}
-    return read_events(events, user=user, item=item, **{"items": ITEMS, **said})
+        options_given = {"value": raw.column("stars"), "value_range": "1,5", **options_given}
+    return read_events(events, user=user, item=item, **{"items": ITEMS, **options_given})
 
 
 def called(options: Mapping[str, Any], raw: Format) -> dict[str, Any]:
@@ -116,7 +118,7 @@ def called(options: Mapping[str, Any], raw: Format) -> dict[str, Any]:
     naming = ("context", "time", "times", "value", "where")
     words = re.compile(rf"\b({'|'.join(COLUMNS)})\b")
     return {
-        name: words.sub(lambda found: raw.column(found[1]), value) if name in naming else value
+        name: words.sub(lambda match: raw.column(match[1]), value) if name in naming else value
         for name, value in options.items()
     }
 
@@ -135,63 +137,63 @@ def _values(bound: Bound[Bounded], engine: Engine, log: EventLog, secret: bytes)
 
 
 def _activity(table: CountTable, engine: Engine, log: EventLog, secret: bytes) -> Sums:
-    return _values(Activity(table, 4), engine, log, secret)
+    return _values(ActivityHistogram(table, 4), engine, log, secret)
 
 
 def _shared(table: CountTable, norm: Norm, engine: Engine, log: EventLog, secret: bytes) -> Sums:
     columns = len(log.catalogue.ids) * (1 if table == "items" else log.width)
     above = 0 if log.context_of == "user" else 1  # of one context, few have more than one record
-    return _values(Shares(table, np.arange(columns) % 2, above, norm, most=11), engine, log, secret)
+    return _values(ClassProfile(table, np.arange(columns) % 2, above, norm, most=11), engine, log, secret)
 
 
 def _sparse(table: CountTable, engine: Engine, log: EventLog, secret: bytes) -> Sums:
-    found = engine.measure(log, People(table), secret)
-    return dict(zip(found.sensitive_columns.tolist(), found.sensitive_people.tolist(), strict=True))
+    measured = engine.measure(log, UsersPerColumn(table), secret)
+    return dict(zip(measured.sensitive_columns.tolist(), measured.sensitive_users.tolist(), strict=True))
 
 
 def _support(engine: Engine, log: EventLog, secret: bytes) -> Sums:
-    found = engine.measure(log, Support(2), secret)
-    ids = found.sensitive_ids.to_pylist()
+    measured = engine.measure(log, KeySupport(2), secret)
+    ids = measured.sensitive_ids.to_pylist()
     assert len(set(ids)) == len(ids), "an item comes up twice"
-    return dict(zip(ids, found.sensitive_people.tolist(), strict=True))
+    return dict(zip(ids, measured.sensitive_users.tolist(), strict=True))
 
 
-def _spread(bound: Spread, engine: Engine, log: EventLog, secret: bytes) -> Sums:
-    found = engine.measure(log, bound, secret)
-    return dict(zip(found.sensitive_ids.to_pylist(), found.sensitive_weights.tolist(), strict=True))
+def _spread(bound: KeyWeights, engine: Engine, log: EventLog, secret: bytes) -> Sums:
+    measured = engine.measure(log, bound, secret)
+    return dict(zip(measured.sensitive_ids.to_pylist(), measured.sensitive_weights.tolist(), strict=True))
 
 
 def _by_context(
-    of: Callable[[Engine, EventLog, bytes], Sums], engine: Engine, log: EventLog, secret: bytes
+    measure_sums: Callable[[Engine, EventLog, bytes], Sums], engine: Engine, log: EventLog, secret: bytes
 ) -> Sums:
-    return of(engine, CONTEXTS.as_items(log), secret)
+    return measure_sums(engine, CONTEXTS.as_items(log), secret)
 
 
 def _totals(engine: Engine, log: EventLog, _: bytes) -> Sums:
-    found = engine.measure(log, PersonTotals(3, FixedRange(64, 320, 64) if log.roles.value else None), UNDRAWN)
-    sums = {} if found.distances is None else _dense("sum", found.distances)
-    return _dense("people", found.users) | _dense("records", found.records) | sums
+    measured = engine.measure(log, UserTotals(3, FixedRange(64, 320, 64) if log.roles.value else None), NO_SECRET)
+    sums = {} if measured.distances is None else _dense("sum", measured.distances)
+    return _dense("people", measured.users) | _dense("records", measured.records) | sums
 
 
 def _weighed(by: By | None, engine: Engine, log: EventLog, _: bytes) -> Sums:
     grid = ValueGrid((1.5, 2.5, 4.0)) if log.roles.value else ValueGrid()
-    bounds: dict[str, Bound[Bounded]] = {"weight": PersonValues(3, grid, by)}
+    bounds: dict[str, Bound[Bounded]] = {"weight": UserValues(3, grid, by)}
     if by is not None:
-        bounds["people"] = PersonGroups(1, by)
-    found = [_dense(name, engine.measure(log, bound, UNDRAWN)) for name, bound in bounds.items()]
-    return {cell: value for each in found for cell, value in each.items()}
+        bounds["people"] = UserGroups(1, by)
+    tables = [_dense(name, engine.measure(log, bound, NO_SECRET)) for name, bound in bounds.items()]
+    return {cell: value for table in tables for cell, value in table.items()}
 
 
 def _pairs(norm: Norm, offsets: bool, engine: Engine, log: EventLog, _: bytes) -> Sums:
     places = np.arange(3)
-    bound = Pairs(2, norm, places, 100 * (places + 20) if offsets else None)
-    return _dense("pair", engine.measure(log, bound, UNDRAWN))
+    bound = RatingCovariance(2, norm, places, 100 * (places + 20) if offsets else None)
+    return _dense("pair", engine.measure(log, bound, NO_SECRET))
 
 
 def _likings(engine: Engine, log: EventLog, _: bytes) -> Sums:
     places = np.arange(3)
     factors = np.array([[700, 20], [0, -900], [-300, 400]])
-    return _dense("liking", engine.measure(log, Likings(places, factors, 100 * (places + 20)), UNDRAWN))
+    return _dense("liking", engine.measure(log, FactorGradients(places, factors, 100 * (places + 20)), NO_SECRET))
 
 
 def _cells(other: bool, groups: bool, engine: Engine, log: EventLog, secret: bytes) -> Sums:
@@ -200,25 +202,27 @@ def _cells(other: bool, groups: bool, engine: Engine, log: EventLog, secret: byt
 
 def _marginals(groups: bool, engine: Engine, log: EventLog, secret: bytes) -> Sums:
     bound = Marginals(_in_cells(True, groups, log), ((0,), (1,), (0, 1)))
-    found = engine.measure(log, bound, secret).tables
-    return {cell: value for place, each in enumerate(found) for cell, value in _dense(f"{place}", each).items()}
+    measured = engine.measure(log, bound, secret).tables
+    return {
+        cell: value for place, table in enumerate(measured) for cell, value in _dense(f"{place}", table).items()
+    }
 
 
-def _in_cells(other: bool, groups: bool, log: EventLog) -> Cells:
+def _in_cells(other: bool, groups: bool, log: EventLog) -> GroupCells:
     def called(name: str) -> str:  # a file without a header numbers its columns
         return name if log.roles.user == "user" else str(COLUMNS.index(name) + 1)
 
     places = {"values": list(PLACES), **({"other": True} if other else {})}
     grid = Grid.of({called("age"): {"edges": [0, 18, 65, 120]}, called("place"): places})
-    return Cells(grid, called("home"), 2, 2) if groups else Cells(grid, None, 2)
+    return GroupCells(grid, called("home"), 2, 2) if groups else GroupCells(grid, None, 2)
 
 
-def _looked(norm: Norm, engine: Engine, log: EventLog, secret: bytes) -> Sums:
-    bound = Look(Shares("items", np.arange(3) % 2, 2, norm), _SOME, (1, 2, 5), (1, 2, 4))
-    found = engine.measure(log, bound, secret)
-    parts = {"shares": found.shares, "people": found.people}
-    parts |= {f"under {limit}": each for limit, each in zip(bound.limits, found.counts, strict=True)}
-    return {cell: value for name, each in parts.items() for cell, value in _dense(name, each).items()}
+def _refined(norm: Norm, engine: Engine, log: EventLog, secret: bytes) -> Sums:
+    bound = TopItemCounts(ClassProfile("items", np.arange(3) % 2, 2, norm), _SOME, (1, 2, 5), (1, 2, 4))
+    measured = engine.measure(log, bound, secret)
+    parts = {"shares": measured.shares, "people": measured.people}
+    parts |= {f"under {limit}": table for limit, table in zip(bound.limits, measured.counts, strict=True)}
+    return {cell: value for name, table in parts.items() for cell, value in _dense(name, table).items()}
 
 
 def _tagged(norm: Norm, engine: Engine, log: EventLog, _: bytes) -> Sums:
@@ -228,8 +232,8 @@ def _tagged(norm: Norm, engine: Engine, log: EventLog, _: bytes) -> Sums:
         "marginal": TagMarginals(norm),
         "pair": TagPairs(np.arange(3), np.arange(2), norm),
     }
-    weighed = [_dense(name, engine.measure(log, bound, UNDRAWN)) for name, bound in bounds.items()]
-    return {cell: value for each in weighed for cell, value in each.items()}
+    weighed = [_dense(name, engine.measure(log, bound, NO_SECRET)) for name, bound in bounds.items()]
+    return {cell: value for table in weighed for cell, value in table.items()}
 
 
 _CONTEXT = {"context": "place", "contexts": "F,M"}
@@ -238,7 +242,7 @@ _KEPT = {**_CONTEXT, "context_of": "user"}
 _REPEATED = {**_CONTEXT, "times": "many"}
 _SELECTED = {"context": "place", "select_contexts": True}
 _SCORES = Noisy(np.array([3, 9, 3]), LAW)
-_SOME = Among(np.array([2, 0]))
+_SOME = ItemSubset(np.array([2, 0]))
 
 
 def _counted(name: str, bound: CountBound, options: Mapping[str, Any]) -> Measurement:
@@ -246,54 +250,64 @@ def _counted(name: str, bound: CountBound, options: Mapping[str, Any]) -> Measur
 
 
 MEASUREMENTS: Mapping[str, Measurement] = {
-    each.name: each
-    for each in (
-        _counted("sample", Sample(2), _CONTEXT),
-        _counted("sample, users", Sample(2), _USERS),
-        _counted("sample, context of user", Sample(2), _KEPT),
-        _counted("sample, times", Sample(3), _REPEATED),
-        _counted("sample, no context", Sample(2), {}),
-        _counted("users by lot", SampleUsers(2, EVERYONE // 2), _CONTEXT),
-        _counted("users by lot, users", SampleUsers(2, EVERYONE // 2), _USERS),
-        _counted("scale", Scale(2), _CONTEXT),
-        _counted("scale, apart", Scale(2, apart=True), _REPEATED),
-        _counted("scale, roots", Scale(2, norm="l2"), _USERS),
-        _counted("scale, roots of squares", Scale(2, norm="l2", apart=True), _REPEATED),
-        _counted("scale, among", Scale(1, apart=True, among=_SOME), _REPEATED),
-        _counted("scale, among, users", Scale(1, apart=True, among=_SOME), {**_USERS, "context_of": "user"}),
-        _counted("pick", Pick(2, _SCORES), _CONTEXT),
-        _counted("pick, users", Pick(2, _SCORES), _USERS),
+    measurement.name: measurement
+    for measurement in (
+        _counted("sample", SampleRecords(2), _CONTEXT),
+        _counted("sample, users", SampleRecords(2), _USERS),
+        _counted("sample, context of user", SampleRecords(2), _KEPT),
+        _counted("sample, times", SampleRecords(3), _REPEATED),
+        _counted("sample, no context", SampleRecords(2), {}),
+        _counted("users by lot", SampleUsers(2, ALL_USERS // 2), _CONTEXT),
+        _counted("users by lot, users", SampleUsers(2, ALL_USERS // 2), _USERS),
+        _counted("scale", WeightToThreshold(2), _CONTEXT),
+        _counted("scale, apart", WeightToThreshold(2, apart=True), _REPEATED),
+        _counted("scale, roots", WeightToThreshold(2, norm="l2"), _USERS),
+        _counted("scale, roots of squares", WeightToThreshold(2, norm="l2", apart=True), _REPEATED),
+        _counted("scale, among", WeightToThreshold(1, apart=True, among=_SOME), _REPEATED),
+        _counted(
+            "scale, among, users", WeightToThreshold(1, apart=True, among=_SOME), {**_USERS, "context_of": "user"}
+        ),
+        _counted("pick", KeepTopScored(2, _SCORES), _CONTEXT),
+        _counted("pick, users", KeepTopScored(2, _SCORES), _USERS),
         *(
             Measurement(f"{name} of {table}{words}", "counts", partial(verb, table), options)
             for name, verb in (("activity", _activity), ("sparse", _sparse))
             for table in ("items", "edges")
             for words, options in (("", _CONTEXT), (", users", _USERS), (", context of user", _KEPT))
         ),
-        Measurement("activity in ranges", "counts", partial(_values, Activity("items", 9, ends=(1, 3))), _USERS),
-        Measurement("activity in squares", "counts", partial(_values, Activity("items", 20, "l2")), _REPEATED),
+        Measurement(
+            "activity in ranges", "counts", partial(_values, ActivityHistogram("items", 9, ends=(1, 3))), _USERS
+        ),
+        Measurement(
+            "activity in squares", "counts", partial(_values, ActivityHistogram("items", 20, "l2")), _REPEATED
+        ),
         *(
             Measurement(f"shares of {table}, {norm}{words}", "counts", partial(_shared, table, norm), options)
             for table in ("items", "edges")
             for norm in ("l1", "l2")
             for words, options in ((", times", _REPEATED), (", users", _USERS), (", context of user", _KEPT))
         ),
-        Measurement("activity among", "counts", partial(_values, Activity("edges", 4, among=_SOME)), _USERS),
+        Measurement(
+            "activity among", "counts", partial(_values, ActivityHistogram("edges", 4, among=_SOME)), _USERS
+        ),
         *(
-            Measurement(f"look, {norm}{words}", "counts", partial(_looked, norm), options)
+            Measurement(f"look, {norm}{words}", "counts", partial(_refined, norm), options)
             for norm in ("l1", "l2")
             for words, options in ((", times", _REPEATED), (", users", _USERS))
         ),
         Measurement("support", "select", _support),
-        Measurement("variety", "select", partial(_values, Variety())),
-        Measurement("spread, shares", "select", partial(_spread, Spread("shares"))),
-        Measurement("spread, roots", "select", partial(_spread, Spread("roots", 2, ((1, 40_000), (2, 36_000))))),
-        Measurement("spread, one", "select", partial(_spread, Spread("one"))),
+        Measurement("variety", "select", partial(_values, DistinctItemsSign())),
+        Measurement("spread, shares", "select", partial(_spread, KeyWeights("shares"))),
+        Measurement(
+            "spread, roots", "select", partial(_spread, KeyWeights("roots", 2, ((1, 40_000), (2, 36_000))))
+        ),
+        Measurement("spread, one", "select", partial(_spread, KeyWeights("one"))),
         Measurement("support, context of user", "select", _support, _KEPT),
         Measurement("support of contexts", "select", partial(_by_context, _support), _SELECTED),
         Measurement(
             "spread of contexts of listed items",
             "select",
-            partial(_by_context, partial(_spread, Spread("shares"))),
+            partial(_by_context, partial(_spread, KeyWeights("shares"))),
             {**_SELECTED, "items": ITEMS},
         ),
         Measurement("totals", "totals", _totals),
@@ -305,16 +319,30 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         Measurement("values of contexts", "totals", partial(_weighed, "contexts"), _REPEATED),
         Measurement("records of contexts", "counts", partial(_weighed, "contexts"), _CONTEXT),
         Measurement("raters", "ratings", partial(_values, Raters())),
-        *(Measurement(f"offsets, {norm}", "ratings", partial(_values, Offsets(3, norm))) for norm in ("l1", "l2")),
+        *(
+            Measurement(f"offsets, {norm}", "ratings", partial(_values, RatingOffsets(3, norm)))
+            for norm in ("l1", "l2")
+        ),
         *(Measurement(f"pairs, {norm}", "ratings", partial(_pairs, norm, True)) for norm in ("l1", "l2")),
         Measurement("likings", "ratings", _likings),
         Measurement("pairs without ratings", "counts", partial(_pairs, "l2", False)),
-        Measurement("sampled pairs", "counts", partial(_values, SampledPairs(Sample(2), np.arange(3))), _REPEATED),
         Measurement(
-            "picked pairs", "counts", partial(_values, SampledPairs(Pick(2, _SCORES), np.arange(3))), _USERS
+            "sampled pairs",
+            "counts",
+            partial(_values, SampledItemPairs(SampleRecords(2), np.arange(3))),
+            _REPEATED,
         ),
         Measurement(
-            "departures", "counts", partial(_values, Departures(np.arange(3), np.array([5, 2, 0]))), _REPEATED
+            "picked pairs",
+            "counts",
+            partial(_values, SampledItemPairs(KeepTopScored(2, _SCORES), np.arange(3))),
+            _USERS,
+        ),
+        Measurement(
+            "departures",
+            "counts",
+            partial(_values, CenteredCooccurrence(np.arange(3), np.array([5, 2, 0]))),
+            _REPEATED,
         ),
         Measurement("cells", "people", partial(_cells, False, False)),
         Measurement("cells, groups", "people", partial(_cells, False, True)),

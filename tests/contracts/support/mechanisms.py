@@ -20,26 +20,26 @@ from headcount._internal.arrays import Integers
 from headcount.accounting.budget import Grant
 from headcount.bounds import (
     Bounded,
+    BoundedKeySupport,
+    KeyWeights,
     Scored,
     ScoredTogether,
     Sensitivity,
-    Spread,
-    SupportCounts,
-    certify_spread,
+    seal_key_weights,
 )
 from headcount.bounds.bounded import SEAL
 from headcount.noise import (
     SeededNoise,
-    Sifting,
     SparseVector,
-    add,
-    chances_for,
-    choose,
-    choose_named,
-    choose_together,
-    glance,
-    peel,
-    select,
+    WeightedSelection,
+    add_noise,
+    choose_candidate,
+    choose_in_parallel,
+    choose_top_k,
+    release_key_hints,
+    release_probabilities_for,
+    select_by_threshold,
+    select_keys,
 )
 
 SIZE = 48
@@ -51,9 +51,9 @@ LARGEST = 40
 def numbers(seed: int, largest: int = LARGEST) -> Integers:
     """Return whole numbers of all sizes, the largest among them."""
     powers = np.random.default_rng(seed).uniform(0, largest, SIZE)
-    made = np.floor(2.0**powers).astype(np.int64)
-    made[seed % SIZE] = 1 << largest
-    return np.asarray(made)
+    sizes = np.floor(2.0**powers).astype(np.int64)
+    sizes[seed % SIZE] = 1 << largest
+    return np.asarray(sizes)
 
 
 TARGETS = (numbers(100), -numbers(101), numbers(102, 16), numbers(103) * np.resize([1, -1], SIZE))
@@ -72,43 +72,46 @@ def _bounded(exact: Integers) -> Bounded:
 def _add(delta: str | None, where: str) -> Callable[[Integers, Integers], Any]:
     def run(exact: Integers, target: Integers) -> Any:
         with forced(where, target, exact):
-            noisy = add(_bounded(exact), Grant("1", delta), SeededNoise(1))
+            noisy = add_noise(_bounded(exact), Grant("1", delta), SeededNoise(1))
         assert np.array_equal(noisy.values, target), "what is released is not the exact number plus its draw"
-        return noisy.values.tolist(), noisy.law
+        return noisy.values.tolist(), noisy.distribution
 
     return run
 
 
 def _glance(exact: Integers, target: Integers) -> Any:
-    weights = certify_spread(IDS, exact.copy(), [True] * SIZE, Spread("shares"))
+    weights = seal_key_weights(IDS, exact.copy(), [True] * SIZE, KeyWeights("shares"))
     with forced("partition_selection.single_key.draw", target, exact):
-        hints = glance(weights, 14, Grant("1"), SeededNoise(1))
-    return hints.of(IDS).tolist(), hints.steady_of(IDS).tolist()
+        hints = release_key_hints(weights, 14, Grant("1"), SeededNoise(1))
+    return hints.factors_of(IDS).tolist(), hints.steady_of(IDS).tolist()
 
 
 def _sift(exact: Integers, target: Integers) -> Any:
-    sifting, seen = Sifting(Grant("1", "1e-6"), SeededNoise(1)), list[Any]()
+    sifting, rounds = WeightedSelection(Grant("1", "1e-6"), SeededNoise(1)), list[Any]()
     while sifting.left:
-        weights = certify_spread(IDS, exact.copy(), [True] * SIZE, sifting.bound)
+        weights = seal_key_weights(IDS, exact.copy(), [True] * SIZE, sifting.bound)
         with forced("partition_selection.weighted_rounds.gaussian.draw", target // 8, exact):
-            sifting.sift(weights)
+            sifting.take_round(weights)
         hints = sifting.bound.hints
-        seen.append((sifting.found, hints and hints.of(IDS).tolist()))
-    return seen
+        rounds.append((sifting.selected, hints and hints.factors_of(IDS).tolist()))
+    return rounds
 
 
 def _select(exact: Integers, target: Integers) -> Any:
-    support = SupportCounts(IDS, exact.copy(), 3, SEAL)
+    support = BoundedKeySupport(IDS, exact.copy(), 3, SEAL)
     with forced("partition_selection.threshold.draw", target, exact):
-        return select(support, Grant("1", "1e-6"), SeededNoise(1))
+        return select_by_threshold(support, Grant("1", "1e-6"), SeededNoise(1))
 
 
 def _named(exact: Integers, target: Integers) -> Any:
     """Compare the release with the chance of so many users: it alone may depend on the exact number."""
-    chances, drawn = chances_for(Grant("1", "1e-6").price), np.abs(target).astype(np.uint64) << np.uint64(22)
-    named = certify_spread(IDS, exact.copy(), [True] * SIZE, Spread("one"))
+    chances, drawn = (
+        release_probabilities_for(Grant("1", "1e-6").cost),
+        np.abs(target).astype(np.uint64) << np.uint64(22),
+    )
+    named = seal_key_weights(IDS, exact.copy(), [True] * SIZE, KeyWeights("one"))
     with mock.patch("headcount.noise.partition_selection.single_key.draw_bits", return_value=drawn):
-        released = choose_named(named, Grant("1", "1e-6"), SeededNoise(1))
+        released = select_keys(named, Grant("1", "1e-6"), SeededNoise(1))
     last = len(chances.values) - 1
     limits = [chances.values[min(many, last)] for many in exact.tolist()]
     expected = [
@@ -124,9 +127,9 @@ def _compared(exact: Integers, target: Integers) -> Any:
     with mock.patch("headcount.noise.selection.sparse_vector.draw", return_value=np.zeros(1, np.int64)):
         test = SparseVector(1 << 20, 1, SIZE, Grant("1"), SeededNoise(1))
     answers = []
-    for one, goal in zip(exact, target, strict=True):
-        with forced("selection.sparse_vector.draw", np.array([goal]), np.array([one])):
-            answers.append(test.is_large(_bounded(np.array([one]))))
+    for value, goal in zip(exact, target, strict=True):
+        with forced("selection.sparse_vector.draw", np.array([goal]), np.array([value])):
+            answers.append(test.is_large(_bounded(np.array([value]))))
     return answers
 
 
@@ -148,20 +151,26 @@ def _chosen(where: str, run: Callable[[Scored], Any], drawn: Any) -> Callable[[I
 
 
 MECHANISMS: Mapping[str, tuple[Callable[[Integers, Integers], Any], ...]] = {
-    "add": (_add(None, "laplace.draw"), _add("1e-6", "gaussian.draw")),
-    "glance": (_glance,),
-    "Sifting": (_sift,),
-    "select": (_select,),
-    "choose_named": (_named,),
+    "add_noise": (_add(None, "laplace.draw"), _add("1e-6", "gaussian.draw")),
+    "release_key_hints": (_glance,),
+    "WeightedSelection": (_sift,),
+    "select_by_threshold": (_select,),
+    "select_keys": (_named,),
     "SparseVector": (_compared,),
-    "choose": (
-        _chosen("selection.exponential.draw", lambda scored: choose(scored, Grant("1"), SeededNoise(1)), 7),
+    "choose_candidate": (
+        _chosen(
+            "selection.exponential.draw", lambda scored: choose_candidate(scored, Grant("1"), SeededNoise(1)), 7
+        ),
     ),
-    "peel": (_chosen("selection.top_k.draw", lambda scored: peel(scored, 2, Grant("1"), SeededNoise(1)), [7, 3]),),
-    "choose_together": (
+    "choose_top_k": (
+        _chosen(
+            "selection.top_k.draw", lambda scored: choose_top_k(scored, 2, Grant("1"), SeededNoise(1)), [7, 3]
+        ),
+    ),
+    "choose_in_parallel": (
         _chosen(
             "selection.exponential_parallel.draw",
-            lambda scored: choose_together(ScoredTogether((scored,), SEAL), Grant("1"), SeededNoise(1)),
+            lambda scored: choose_in_parallel(ScoredTogether((scored,), SEAL), Grant("1"), SeededNoise(1)),
             [7],
         ),
     ),

@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.guarantee import UNIT, Guarantee, Standing
-from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace, Law
+from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from headcount.accounting.zcdp import rho_for
-from headcount.bounds import Counting, Sample
+from headcount.bounds import Counting, SampleRecords
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import GrantError, UsageError
 from headcount.events.catalogue import Catalogue
@@ -32,7 +32,7 @@ from headcount.events.roles import Roles
 from headcount.events.sources.source import TableSource
 from headcount.methods.method import Method, section
 from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, gaussian, laplace
-from headcount.noise.stages import share_out
+from headcount.noise.stages import split_among_stages
 from headcount.releases.release import Release, load
 from tests.contracts.support.recording_engine import Asking
 from tests.reference.engine import ReferenceEngine
@@ -114,10 +114,10 @@ class Subject:
 
     def due(self, release: Release, shares: Mapping[str, Fraction]) -> dict[str, Fraction]:
         """Return what the noise of tables must pay for, given their shares of ε: Gaussian ones share one ρ."""
-        one = Fraction(EPSILON) * self.paying
+        unit_budget = Fraction(EPSILON) * self.paying
         own = {table: share for table, share in shares.items() if table in release.noise}
         bells = [table for table in own if isinstance(release.noise[table], DiscreteGaussian)]
-        due = {table: one * share for table, share in own.items()}
+        due = {table: unit_budget * share for table, share in own.items()}
         if bells:
             together = sum((shares[stage] for stage in (*bells, *(BELLS & shares.keys()))), Fraction(0))
             epsilon = Fraction(EPSILON) * together
@@ -156,7 +156,7 @@ def town(users: int = 20, items: int = 6, *, contexts: bool = True, most: int = 
     return EventLog(
         source=TableSource(pa.table(columns)),
         roles=Roles("user", "item"),
-        catalogue=Catalogue.of(ids, [f"Item {each}" if n % 2 else None for n, each in enumerate(ids)]),
+        catalogue=Catalogue.of(ids, [f"Item {item_id}" if n % 2 else None for n, item_id in enumerate(ids)]),
         context=Context(("context",), (CONTEXTS,)) if contexts else None,
     )
 
@@ -169,7 +169,7 @@ def check_spends_exactly(subject: Subject) -> None:
             subject.make(what=what).release(subject.town(), grant, SeededNoise(1), ReferenceEngine())
         assert grant.is_spent, "a part of the grant is left unspent"
         own = set(map(id, _with_parts(grant)))
-        assert all(id(each) in own for each in spent), "a grant was spent that nobody handed over"
+        assert all(id(grant) in own for grant in spent), "a grant was spent that nobody handed over"
         total, total_delta = amounts_of(spent)
         assert total == grant.exact, f"spent {total} of {grant.exact}"
         assert total_delta == Fraction(grant.delta), f"spent δ = {total_delta} of {grant.delta}"
@@ -179,14 +179,16 @@ def check_spends_exactly(subject: Subject) -> None:
 
 def amounts_of(spent: Iterable[Grant]) -> tuple[Fraction, Fraction]:
     """Add up the ε and δ of what was spent; parts of ρ must be together what theirs allow for, and count once."""
-    whole, parts = list[Price](), dict[Price, list[Decimal]]()
-    for price in (each.price for each in spent):
+    whole, parts = list[Cost](), dict[Cost, list[Decimal]]()
+    for price in (grant.cost for grant in spent):
         if price.part is None:
             whole.append(price)
         else:
             parts.setdefault(replace(price, part=None, picks=None), []).append(price.part)
-    for price, each in parts.items():
-        assert price.rho * (1 - Decimal("1e-20")) <= sum(each) <= price.rho, f"spent ρ = {sum(each)} of {price}"
+    for price, part_amounts in parts.items():
+        assert price.rho * (1 - Decimal("1e-20")) <= sum(part_amounts) <= price.rho, (
+            f"spent ρ = {sum(part_amounts)} of {price}"
+        )
     amounts = [(Fraction(price.epsilon), Fraction(price.delta)) for price in [*whole, *parts]]
     return sum((epsilon for epsilon, _ in amounts), Fraction(0)), sum((delta for _, delta in amounts), Fraction(0))
 
@@ -196,12 +198,17 @@ def recorded_spending() -> Iterator[list[Grant]]:
     """Record every grant that is spent, whoever made it; for groups of whom nobody is in two, the first one."""
     spent: list[Grant] = []
     groups: list[list[Grant]] = []
-    real, among = Grant.spend, Grant.for_disjoint_people
+    real, among = Grant.spend, Grant.for_disjoint_users
 
-    def spend(grant: Grant) -> Price:
+    def spend(grant: Grant) -> Cost:
         price = real(grant)
-        others = [each for group in groups if any(one is grant for one in group) for each in group]
-        if not any(one is each for one in others for each in spent):
+        others = [
+            group_member
+            for group in groups
+            if any(group_grant is grant for group_grant in group)
+            for group_member in group
+        ]
+        if not any(earlier is spent_grant for earlier in others for spent_grant in spent):
             spent.append(grant)
         return price
 
@@ -212,7 +219,7 @@ def recorded_spending() -> Iterator[list[Grant]]:
 
     with (
         mock.patch.object(Grant, "spend", spend),
-        mock.patch.object(Grant, "for_disjoint_people", for_disjoint_people),
+        mock.patch.object(Grant, "for_disjoint_users", for_disjoint_people),
     ):
         yield spent
 
@@ -252,7 +259,9 @@ def check_promises_the_grant(subject: Subject) -> None:
     assert Guarantee.from_json(json.loads(json.dumps(promised.to_json()))) == promised
     assert subject.release(subject.town()).guarantee == promised
     if promised.standing is Standing.PROVEN:
-        assert any("public" in each for each in promised.assumes), "does not say that the catalogue is public"
+        assert any("public" in assumption for assumption in promised.assumes), (
+            "does not say that the catalogue is public"
+        )
 
 
 def check_noise_pays(subject: Subject) -> None:
@@ -262,7 +271,7 @@ def check_noise_pays(subject: Subject) -> None:
         method = subject.make(what=what)
         release = method.release(log, grant, SeededNoise(1), ReferenceEngine())
         assert list(release.noise) == subject.tables(what)
-        prices = share_out(method.stages(log, grant.price), grant.price)
+        prices = split_among_stages(method.stages(log, grant.cost), grant.cost)
         for table, law in release.noise.items():
             allowed = Fraction(prices[table].epsilon) * subject.paying
             if isinstance(law, DiscreteGaussian):
@@ -292,13 +301,13 @@ def check_noise_is_as_declared(subject: Subject) -> None:
             drawn = draws[-1].astype(np.float64)
             assert _column(release, what, "count").any(), "the release of an empty log is not noise"
         if release.interval.average:
-            whole = [each for each in draws if each.size == release.tables[what].num_rows]
+            whole = [draw for draw in draws if draw.size == release.tables[what].num_rows]
             assert len(whole) == 2, "light and heavy users do not both get noise"
             drawn, light = whole[0].astype(np.float64), whole[1]
-            _check_law(light, replace(law, step=Fraction(1)), f"{what} of light users, in whole numbers")
+            _check_distribution(light, replace(law, step=Fraction(1)), f"{what} of light users, in whole numbers")
             assert np.array_equal(_column(release, "activity", "users"), draws[0]), "activity is not noise"
         assert np.allclose(drawn, np.round(drawn), rtol=0, atol=1e-6), "not whole steps"
-        _check_law(np.round(drawn).astype(np.int64), law, what)
+        _check_distribution(np.round(drawn).astype(np.int64), law, what)
     if "activity" in subject.stages:
         _check_noise_of_activity(subject)
 
@@ -311,15 +320,15 @@ def _check_noise_of_activity(subject: Subject, runs: int = 100) -> None:
     log = subject.town(users=0)
     releases = [subject.release(log, what="items", seed=seed) for seed in range(runs)]
     users, low, high = (
-        np.concatenate([_column(each, "activity", column) for each in releases])
+        np.concatenate([_column(release, "activity", column) for release in releases])
         for column in ("users", "low", "high")
     )
-    _check_law(np.round(users).astype(np.int64), releases[0].noise["activity"], "activity")
+    _check_distribution(np.round(users).astype(np.int64), releases[0].noise["activity"], "activity")
     covered = ((low <= 0) & (high >= 0)).mean()
     assert 0.925 < covered < 0.98, f"activity: covers {covered:.3f}"
 
 
-def _check_law(values: NDArray[np.int64], law: Law, what: str) -> None:
+def _check_distribution(values: NDArray[np.int64], law: NoiseDistribution, what: str) -> None:
     fits: Callable[..., float] = fits_gaussian if isinstance(law, DiscreteGaussian) else fits_laplace
     spread = (law.sigma if isinstance(law, DiscreteGaussian) else law.scale) / law.step
     p = fits(values, spread)
@@ -334,7 +343,7 @@ def recorded_draws() -> Iterator[list[NDArray[np.int64]]]:
     drawn: list[NDArray[np.int64]] = []
 
     def recorded(real: Callable[..., NDArray[np.int64]]) -> Callable[..., NDArray[np.int64]]:
-        def draw(law: Law, size: int, source: NoiseSource) -> NDArray[np.int64]:
+        def draw(law: NoiseDistribution, size: int, source: NoiseSource) -> NDArray[np.int64]:
             values = real(law, size, source)
             drawn.append(values)
             return values
@@ -361,8 +370,8 @@ def check_covers_catalogue(subject: Subject) -> None:
             if what != "items":
                 pairs = [(item, context) for item in items for context in (*CONTEXTS, None)]
                 edges = release.edges
-                found = list(zip(edges["item"].to_pylist(), edges["context"].to_pylist(), strict=True))
-                assert found == pairs, "edges are not the catalogue times all contexts"
+                cells = list(zip(edges["item"].to_pylist(), edges["context"].to_pylist(), strict=True))
+                assert cells == pairs, "edges are not the catalogue times all contexts"
                 assert release.contexts == CONTEXTS
     nothing = subject.release(subject.town(users=0))
     noise = nothing.tables["activity"]["users"] if nothing.interval.average else nothing.items["count"]
@@ -376,7 +385,7 @@ def check_hides_the_log(subject: Subject) -> None:
     """
     if subject.kind.standing is Standing.CLAIMED:
         return
-    seen = []
+    descriptions = []
     for log in (
         subject.town(),
         subject.town(users=400, seed=2),
@@ -392,15 +401,17 @@ def check_hides_the_log(subject: Subject) -> None:
             for name in release.tables
             if name not in TABLES or not release.interval.average
         ]
-        seen.append((json.dumps(described), release.sentences(), shapes, np.round(widths, 6).tolist()))
-    assert all(each == seen[0] for each in seen), "something but the tables depends on the log"
+        descriptions.append((json.dumps(described), release.sentences(), shapes, np.round(widths, 6).tolist()))
+    assert all(description == descriptions[0] for description in descriptions), (
+        "something but the tables depends on the log"
+    )
 
 
 def check_plans_what_it_does(subject: Subject) -> None:
     """The noise announced without data is the noise that is drawn, for amounts that do not terminate too."""
     for epsilon in (EPSILON, "0.123456789123", "3"):
         for what in WHATS:
-            planned = subject.make(what=what).laws(subject.town(), subject.grant(epsilon))
+            planned = subject.make(what=what).noise_distributions(subject.town(), subject.grant(epsilon))
             done = subject.release(subject.town(), what=what, epsilon=epsilon).noise
             if subject.kind.standing is Standing.CLAIMED:
                 continue
@@ -426,7 +437,7 @@ def check_intervals(subject: Subject, items: int = 1_500) -> None:
     probe = subject.release(subject.town(users=0))
     average = probe.interval.average
     log = subject.town(users=600, items=items, most=2 * subject.reach if average else subject.reach)
-    exact = ReferenceEngine().measure(log, Sample(10**6), bytes(16))
+    exact = ReferenceEngine().measure(log, SampleRecords(10**6), bytes(16))
     for what in ("items", "edges", "both"):
         release = subject.release(log, what=what, seed=3)
         if release.interval.covers == "smoothed":
@@ -460,10 +471,10 @@ def check_edges_sum_to_items(subject: Subject) -> None:
 def check_engines_agree(subject: Subject) -> None:
     """The same seed gives the same release on every engine."""
     log = subject.town(users=60)
-    one = subject.release(log)
+    local = subject.release(log)
     for engine in (LocalEngine(threads=1), LocalEngine(threads=3, memory=64)):
         other = subject.make().release(log, subject.grant(), SeededNoise(1), engine)
-        assert all(one.tables[name].equals(other.tables[name]) for name in one.tables), "engines differ"
+        assert all(local.tables[name].equals(other.tables[name]) for name in local.tables), "engines differ"
 
 
 def check_marks_simulation(subject: Subject) -> None:
@@ -571,7 +582,7 @@ def check_shares(subject: Subject) -> None:
         method = subject.make(shares=bad)
         _expect(UsageError, f"took shares {bad}", method.release, log, grant, SeededNoise(1))
         assert not grant._taken, "wrong shares cost the grant"
-        _expect(UsageError, f"planned with shares {bad}", method.laws, log, grant)
+        _expect(UsageError, f"planned with shares {bad}", method.noise_distributions, log, grant)
 
 
 def check_needs_a_context_for_edges(subject: Subject) -> None:
@@ -598,7 +609,7 @@ def _column(release: Release, table: str, column: str) -> NDArray[np.float64]:
     return values
 
 
-def _laplace(law: Law) -> DiscreteLaplace:
+def _laplace(law: NoiseDistribution) -> DiscreteLaplace:
     assert isinstance(law, DiscreteLaplace), "not Laplace noise"
     return law
 

@@ -39,8 +39,8 @@ def special_of(kind: type[Method]) -> Special:
     *package, module = kind.__module__.removeprefix("headcount.").split(".")
     if not TESTS.joinpath(*package, f"test_{module}.py").exists():
         return Special()
-    told = importlib.import_module(".".join(["tests", *package, f"test_{module}"]))
-    special: Special = getattr(told, "SPECIAL", {}).get(kind.name, Special())
+    test_module = importlib.import_module(".".join(["tests", *package, f"test_{module}"]))
+    special: Special = getattr(test_module, "SPECIAL", {}).get(kind.name, Special())
     return special
 
 

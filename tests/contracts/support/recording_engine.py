@@ -8,14 +8,14 @@ from unittest import mock
 
 import pytest
 
-from headcount.bounds import UNDRAWN, Bound, Measured_co
+from headcount.bounds import NO_SECRET, Bound, Measured_co
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.methods.method import Method
 from headcount.methods.partition_selection.plan import Selection
-from headcount.methods.request import Spending
+from headcount.methods.request import ChargedRequest
 from headcount.run.curator import Curator
 
 Kind = type[Bound[Any]]
@@ -35,14 +35,14 @@ class Asking:
     def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
         """Remember the kind, and measure."""
         self.kinds.add(type(bound))
-        assert not bound.draws or secret != UNDRAWN, f"{bound} draws with a secret that everybody knows"
+        assert not bound.draws or secret != NO_SECRET, f"{bound} draws with a secret that everybody knows"
         return self.engine.measure(log, bound, secret)
 
     def check_declared(self, method: Method, *, selecting: bool = False) -> None:
         """See that nothing was asked for but what the method declares, and the selection if there is one."""
         declared = (*method.bounds, *(Selection.bounds if selecting else ()))
-        asked = sorted(kind.__name__ for kind in self.kinds.difference(declared))
-        assert not asked, f"{method.name} asks for {', '.join(asked)}, which it does not declare"
+        requested = sorted(kind.__name__ for kind in self.kinds.difference(declared))
+        assert not requested, f"{method.name} asks for {', '.join(requested)}, which it does not declare"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Lacking:
         raise AssertionError("an engine that cannot is asked")
 
 
-def check_engine_is_asked_first(request: Spending, log: EventLog) -> None:
+def check_engine_validates_before_reading(request: ChargedRequest, log: EventLog) -> None:
     """An engine that lacks what is needed is refused before a ledger is asked for anything."""
     selections = request.selections(log)
     selecting = Selection.bounds if selections else ()

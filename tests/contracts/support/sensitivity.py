@@ -39,7 +39,7 @@ def check_reach(
 
 
 def _measured(case: Case, bound: Bound[Bounded], engines: Sequence[Engine], secret: bytes) -> Bounded:
-    first, *others = (each.measure(case.log(), bound, secret) for each in engines)
+    first, *others = (engine.measure(case.log(), bound, secret) for engine in engines)
     for other in others:
         assert np.array_equal(first.sensitive_values, other.sensitive_values), "engines differ"
         assert first.sensitivity == other.sensitivity, "engines declare different sensitivities"

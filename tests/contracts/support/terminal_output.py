@@ -88,8 +88,8 @@ class Screen(io.StringIO):
 def commands() -> Iterator[Command]:
     """Yield a command for each charged path of the program: the quickest of its kind, or the first."""
     for path in sorted(charged_paths()):
-        own = [each for each in COMMANDS.values() if each.path == path and each.proven]
-        yield next((each for each in own if each.name in QUICKEST.values()), own[0])
+        own = [command for command in COMMANDS.values() if command.path == path and command.proven]
+        yield next((command for command in own if command.name in QUICKEST.values()), own[0])
 
 
 def bars_of(command: Command, folder: Path, ledger: str | None, bar: type[EagerBar] = EagerBar) -> set[str]:
@@ -100,9 +100,9 @@ def bars_of(command: Command, folder: Path, ledger: str | None, bar: type[EagerB
     screen, role = Screen(), ROLES[ROLE[command.kind]]
     rows, options = crowd(role), options_of(command, role)
     with mock.patch.object(terminal, "Bar", bar):
-        found = run(command, FORMATS["csv"], rows, options, folder, ledger, screen, how="environment")
-    assert found.code == 0, screen.getvalue()
-    return {_plain(each) for each in re.split(r"[\r\n]", screen.getvalue())}
+        outcome = run(command, FORMATS["csv"], rows, options, folder, ledger, screen, how="environment")
+    assert outcome.code == 0, screen.getvalue()
+    return {_plain(line) for line in re.split(r"[\r\n]", screen.getvalue())}
 
 
 def _plain(text: str) -> str:
@@ -132,9 +132,13 @@ def check_all_discreet(folder: Path) -> None:
 @contextlib.contextmanager
 def opened_ledger(folder: Path) -> Iterator[str]:
     """Create a ledger in a folder, with a budget that no test uses up."""
-    url, said = f"sqlite:///{folder}/ledger.db", io.StringIO()
+    url, printed = f"sqlite:///{folder}/ledger.db", io.StringIO()
     own = {"XDG_CONFIG_HOME": str(folder / "config")}
-    with mock.patch.dict("os.environ", own), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    with (
+        mock.patch.dict("os.environ", own),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+    ):
         budget = ("--epsilon", "1000000", "--delta", "0.5")
         assert main(["ledger", "create", "--dataset", DATASET, "--ledger", url, *budget, "--json"]) == 0
         yield url
@@ -149,8 +153,13 @@ def check_studio() -> None:
         cancelling=False, dataset_name="visits", asker_name="Ann", by_curator=False,
     )  # fmt: skip
     far = replace(job, progress={"doing": "reading events", "done": 90, "of": 100}, entry=7, started=3.0)
-    ended = [replace(each, state="done", ended=5.0, shown=16.0, outcome={"folder": "x"}) for each in (job, far)]
-    for one, other, now in ((job, far, 10.0), (ended[0], ended[1], 10.0), (ended[0], ended[1], 20.0)):
-        assert one.seen_by(analyst, now) == other.seen_by(analyst, now), "an analyst sees how far a job has read"
+    ended = [
+        replace(job_status, state="done", ended=5.0, shown=16.0, outcome={"folder": "x"})
+        for job_status in (job, far)
+    ]
+    for before, other, now in ((job, far, 10.0), (ended[0], ended[1], 10.0), (ended[0], ended[1], 20.0)):
+        assert before.visible_to(analyst, now) == other.visible_to(analyst, now), (
+            "an analyst sees how far a job has read"
+        )
     curator = replace(analyst, role=Role.CURATOR)
-    assert far.seen_by(curator, 10.0) == far
+    assert far.visible_to(curator, 10.0) == far

@@ -32,7 +32,7 @@ def rate(table: pa.Table) -> None:
 
 
 def tag(table: pa.Table) -> None:
-    vocabulary = [str(each) for each in range(TAGS)]
+    vocabulary = [str(tag_number) for tag_number in range(TAGS)]
     log = hc.read_tags(
         table, user="user", resource="item", tag="tag", resources=list(range(ITEMS)), vocabulary=vocabulary
     )

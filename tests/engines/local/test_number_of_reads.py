@@ -48,15 +48,15 @@ RELEASES: dict[str, Callable[[], Any]] = {
 
 @pytest.fixture
 def reads() -> Iterator[list[Any]]:
-    made: list[Any] = []
+    reads_done: list[Any] = []
     real = TableSource.batches
 
     def batches(source: TableSource, columns: Any) -> Any:
-        made.append(columns)
+        reads_done.append(columns)
         return real(source, columns)
 
     with mock.patch.object(TableSource, "batches", batches):
-        yield made
+        yield reads_done
 
 
 @pytest.mark.parametrize("name", RELEASES)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headcount.bounds import BoundedCounts, Sample
+from headcount.bounds import BoundedCounts, SampleRecords
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.engines.local.kernels import pack as packing
@@ -51,7 +51,7 @@ def through_a_store(log: EventLog, folder: str | Path, **how: Any) -> EventLog:
 
 def content(store: Path) -> dict[str, bytes]:
     """Everything in a store but the moment it was made."""
-    files = {each.name: each.read_bytes() for each in store.iterdir()}
+    files = {file.name: file.read_bytes() for file in store.iterdir()}
     lines = files["store.json"].splitlines()
     files["store.json"] = b"\n".join(line for line in lines if b'"created"' not in line)
     return files
@@ -72,10 +72,12 @@ def test_a_store_counts_as_its_log(name: str, case: Case, data: st.DataObject, s
 @given(case=cases(), data=st.data(), secret=secrets)
 def test_the_order_of_rows_has_no_effect(case: Case, data: st.DataObject, secret: bytes) -> None:
     shuffled = data.draw(st.permutations(case.rows))
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+    with tempfile.TemporaryDirectory() as folder_in_order, tempfile.TemporaryDirectory() as other:
         packed = [through_a_store(replace(case, rows=tuple(rows)).log(), folder)
-                  for rows, folder in ((case.rows, one), (shuffled, other))]  # fmt: skip
-        first, second = (values(LocalEngine().measure(each, Sample(2), secret)) for each in packed)
+                  for rows, folder in ((case.rows, folder_in_order), (shuffled, other))]  # fmt: skip
+        first, second = (
+            values(LocalEngine().measure(packed_log, SampleRecords(2), secret)) for packed_log in packed
+        )
         assert first == second
 
 
@@ -103,22 +105,22 @@ def test_many_passes_give_the_same_store(tmp_path: Path) -> None:
 
 
 @given(case=cases())
-def test_a_store_holds_each_record_once(case: Case) -> None:
+def test_a_store_holds_every_record_exactly_once(case: Case) -> None:
     """By the letter: distinct users, no one without a record, cells ascending and merged, all repeats counted."""
     log = case.log()
     with tempfile.TemporaryDirectory() as folder:
         source = open_store(pack(log, Path(folder) / "store"))
         times = source.times if source.times.size else np.ones(source.cells.size, np.int32)
-        found: dict[tuple[Any, int], int] = {}
+        records_by_cell: dict[tuple[Any, int], int] = {}
         for user in range(source.users.size):
             mine = slice(source.starts[user], source.starts[user + 1])
             assert source.starts[user] < source.starts[user + 1]
             assert (np.diff(source.cells[mine].astype(int)) > 0).all()
             for cell, weight in zip(source.cells[mine], times[mine], strict=True):
-                found[name_of(source.users.raw, user), int(cell)] = int(weight)
-        assert found == records_of(log)
-        assert source.records == sum(found.values())
-        assert (source.folder / "times.npy").exists() == any(weight > 1 for weight in found.values())
+                records_by_cell[name_of(source.users.raw, user), int(cell)] = int(weight)
+        assert records_by_cell == records_of(log)
+        assert source.records == sum(records_by_cell.values())
+        assert (source.folder / "times.npy").exists() == any(weight > 1 for weight in records_by_cell.values())
 
 
 def name_of(raw: Any, user: int) -> Any:
@@ -128,15 +130,15 @@ def name_of(raw: Any, user: int) -> Any:
 
 
 def records_of(log: EventLog) -> dict[tuple[Any, int], int]:
-    found: dict[tuple[Any, int], int] = {}
+    records_by_key: dict[tuple[Any, int], int] = {}
     encoded = EncodedLog(log)
     for batch in encoded.batches():
         times = np.ones(batch.cells.size, np.int64) if batch.times is None else batch.times
         for user, cell, weight in zip(batch.users, batch.cells, times, strict=True):
             if cell >= 0:
                 key = name_of(encoded.users.raw, int(user)), int(cell)
-                found[key] = found.get(key, 0) + int(weight)
-    return found
+                records_by_key[key] = records_by_key.get(key, 0) + int(weight)
+    return records_by_key
 
 
 @pytest.mark.parametrize("size", [0, 1, 47, 48, 1_000])
@@ -179,8 +181,8 @@ def test_cells_take_two_bytes_where_they_can(items: int, kind: type[Any], tmp_pa
     source: Any = packed.source
     assert source.cells.dtype == kind
     assert source.cells.tolist() == [0, items - 1]
-    assert values(LocalEngine().measure(packed, Sample(9), bytes(16))) == values(
-        ReferenceEngine().measure(log, Sample(9), bytes(16))
+    assert values(LocalEngine().measure(packed, SampleRecords(9), bytes(16))) == values(
+        ReferenceEngine().measure(log, SampleRecords(9), bytes(16))
     )
 
 
@@ -190,7 +192,7 @@ def test_an_empty_log(users: str, rows: Any, tmp_path: Path) -> None:
     log = Case(rows=rows, users=users, contexts=True, times=True).log()
     packed = through_a_store(log, tmp_path)
     for engine in ENGINES.values():
-        counted = engine().measure(packed, Sample(3), bytes(16))
+        counted = engine().measure(packed, SampleRecords(3), bytes(16))
         assert counted.edges.sensitive_values.tolist() == [[0, 0, 0]] * 3
     source: Any = packed.source
     assert (source.users.size, source.records, source.rows) == (0, 0, 0)
@@ -202,16 +204,16 @@ def test_ids_of_any_size_come_back(tmp_path: Path) -> None:
     table = pa.table({"user": ["ann"], "item": [str(2**70)]})
     packed = through_a_store(read_events(table, user="user", item="item", items=ids), tmp_path)
     assert packed.catalogue.ids == ids
-    assert LocalEngine().measure(packed, Sample(1), bytes(16)).items.sensitive_values.tolist() == [1, 0, 0]
+    assert LocalEngine().measure(packed, SampleRecords(1), bytes(16)).items.sensitive_values.tolist() == [1, 0, 0]
 
 
 # --- whole, or not at all -------------------------------------------------------------------------------------
 
 
 def stages(log: EventLog, folder: Path) -> list[str]:
-    seen: list[str] = []
-    pack(log, folder / "seen", progress=lambda stage, *_: seen.append(stage))
-    return seen
+    stage_names: list[str] = []
+    pack(log, folder / "seen", progress=lambda stage, *_: stage_names.append(stage))
+    return stage_names
 
 
 def test_an_interrupt_at_any_moment_leaves_nothing(tmp_path: Path) -> None:
@@ -293,11 +295,11 @@ def test_a_store_that_changes_between_counts_is_refused(tmp_path: Path) -> None:
     log = town(users=5)
     packed = through_a_store(log, tmp_path)
     for engine in (ReferenceEngine(), LocalEngine()):
-        engine.measure(packed, Sample(1), bytes(16))
+        engine.measure(packed, SampleRecords(1), bytes(16))
     pack(log, tmp_path / "store", force=True)
     for engine in (ReferenceEngine(), LocalEngine()):
         with pytest.raises(DataError, match="changed while it was being read"):
-            engine.measure(packed, Sample(1), bytes(16))
+            engine.measure(packed, SampleRecords(1), bytes(16))
 
 
 def test_a_damaged_store_reaches_no_kernel(tmp_path: Path) -> None:
@@ -309,9 +311,9 @@ def test_a_damaged_store_reaches_no_kernel(tmp_path: Path) -> None:
     np.save(path, damaged)
     for engine in (ReferenceEngine(), LocalEngine()):
         with pytest.raises(DataError, match=r"does not hold what|changed while"):
-            engine.measure(packed, Sample(1), bytes(16))
+            engine.measure(packed, SampleRecords(1), bytes(16))
         with pytest.raises(DataError, match="does not hold what"):
-            engine.measure(read_events(tmp_path / "store"), Sample(1), bytes(16))
+            engine.measure(read_events(tmp_path / "store"), SampleRecords(1), bytes(16))
 
 
 def test_a_table_and_its_parquet_file_pack_alike(tmp_path: Path) -> None:
@@ -320,6 +322,8 @@ def test_a_table_and_its_parquet_file_pack_alike(tmp_path: Path) -> None:
     pq.write_table(source.table, tmp_path / "log.parquet", row_group_size=30)
     log = town(users=40)
     filed = replace(log, source=open_source(tmp_path / "log.parquet"))
-    one, other = through_a_store(log, tmp_path / "a"), through_a_store(filed, tmp_path / "b")
-    first, second = (values(LocalEngine().measure(each, Sample(3), bytes(16))) for each in (one, other))
+    packed_table, other = through_a_store(log, tmp_path / "a"), through_a_store(filed, tmp_path / "b")
+    first, second = (
+        values(LocalEngine().measure(packed, SampleRecords(3), bytes(16))) for packed in (packed_table, other)
+    )
     assert first == second

@@ -8,13 +8,21 @@ import pyarrow.parquet as pq
 import pytest
 
 import headcount as hc
-from headcount.bounds import ANY_SIZE, Activity, Among, CountTable, Look, Scale, Shares
+from headcount.bounds import (
+    NO_SIZE_CAP,
+    ActivityHistogram,
+    ClassProfile,
+    CountTable,
+    ItemSubset,
+    TopItemCounts,
+    WeightToThreshold,
+)
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from tests.reference.engine import ReferenceEngine
 
 ITEMS, CONTEXTS, LIMIT = 40, 3, 5
-PEOPLE = 3_000  # of a known range: pieces of several blocks, of more than one person each
+USERS = 3_000  # of a known range: pieces of several blocks, of more than one person each
 SECRET = bytes(range(16))
 
 
@@ -22,8 +30,8 @@ SECRET = bytes(range(16))
 def log(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> EventLog:
     """People with 1 to 12 records, many with just as many as the limit, in a file that tells the range of ids."""
     rng = np.random.default_rng(5)
-    sizes = np.where(rng.random(PEOPLE) < 0.3, LIMIT, rng.integers(1, 13, PEOPLE))
-    users = rng.permutation(np.repeat(np.arange(PEOPLE), sizes))
+    sizes = np.where(rng.random(USERS) < 0.3, LIMIT, rng.integers(1, 13, USERS))
+    users = rng.permutation(np.repeat(np.arange(USERS), sizes))
     rows = {
         "user": pa.array(users, pa.int32()),
         "item": pa.array(rng.integers(0, ITEMS, users.size), pa.int32()),
@@ -40,45 +48,51 @@ def log(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 @pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_weights_are_those_of_the_reference(log: EventLog, threads: int, apart: bool) -> None:
-    bound = Scale(LIMIT, apart=apart)
-    found, expected = (each.measure(log, bound, SECRET) for each in (LocalEngine(threads), ReferenceEngine()))
-    assert np.array_equal(found.items.sensitive_values, expected.items.sensitive_values)
-    assert np.array_equal(found.edges.sensitive_values, expected.edges.sensitive_values)
-    assert found.edges.sensitive_values.any()
+    bound = WeightToThreshold(LIMIT, apart=apart)
+    measured, expected = (
+        engine.measure(log, bound, SECRET) for engine in (LocalEngine(threads), ReferenceEngine())
+    )
+    assert np.array_equal(measured.items.sensitive_values, expected.items.sensitive_values)
+    assert np.array_equal(measured.edges.sensitive_values, expected.edges.sensitive_values)
+    assert measured.edges.sensitive_values.any()
 
 
 @pytest.mark.parametrize("table", ["items", "edges"])
 @pytest.mark.parametrize("above", [0, LIMIT])
 def test_shares_are_those_of_the_reference(log: EventLog, table: CountTable, above: int) -> None:
     columns = len(log.catalogue.ids) * (1 if table == "items" else log.width)
-    bound = Shares(table, np.arange(columns, dtype=np.int64) % 7, above)
-    found, expected = (
-        each.measure(log, bound, SECRET).sensitive_values for each in (LocalEngine(2), ReferenceEngine())
+    bound = ClassProfile(table, np.arange(columns, dtype=np.int64) % 7, above)
+    measured, expected = (
+        engine.measure(log, bound, SECRET).sensitive_values for engine in (LocalEngine(2), ReferenceEngine())
     )
-    assert np.array_equal(found, expected)
-    assert found.any()
+    assert np.array_equal(measured, expected)
+    assert measured.any()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(("above", "most"), [(0, ANY_SIZE), (LIMIT, ANY_SIZE), (0, LIMIT + 2)])
-def test_a_look_is_that_of_the_reference(log: EventLog, threads: int, above: int, most: int) -> None:
+@pytest.mark.parametrize(("above", "most"), [(0, NO_SIZE_CAP), (LIMIT, NO_SIZE_CAP), (0, LIMIT + 2)])
+def test_a_refinement_equals_the_reference(log: EventLog, threads: int, above: int, most: int) -> None:
     """The items looked at are counted in their classes as well, of whoever has enough records in all."""
     classes = np.arange(len(log.catalogue.ids), dtype=np.int64) % 7
-    bound = Look(Shares("items", classes, above, most=most), Among(np.arange(3, 30, 4)), (1, 2, 3, 8), (1, 2, 4))
-    found, expected = (each.measure(log, bound, SECRET) for each in (LocalEngine(threads), ReferenceEngine()))
-    assert found.people.sensitive_values.all()
-    for one, other in zip(
-        (found.shares, found.people, *found.counts),
+    bound = TopItemCounts(
+        ClassProfile("items", classes, above, most=most), ItemSubset(np.arange(3, 30, 4)), (1, 2, 3, 8), (1, 2, 4)
+    )
+    measured, expected = (
+        engine.measure(log, bound, SECRET) for engine in (LocalEngine(threads), ReferenceEngine())
+    )
+    assert measured.people.sensitive_values.all()
+    for part, other in zip(
+        (measured.shares, measured.people, *measured.counts),
         (expected.shares, expected.people, *expected.counts),
         strict=True,
     ):
-        assert np.array_equal(one.sensitive_values, other.sensitive_values)
-        assert one.sensitivity == other.sensitivity
+        assert np.array_equal(part.sensitive_values, other.sensitive_values)
+        assert part.sensitivity == other.sensitivity
 
 
 def test_activity_is_that_of_the_reference(log: EventLog) -> None:
-    bound = Activity("items", 1 << 20, ends=(1, 2, 4, 8))
-    found, expected = (
-        each.measure(log, bound, SECRET).sensitive_values for each in (LocalEngine(2), ReferenceEngine())
+    bound = ActivityHistogram("items", 1 << 20, ends=(1, 2, 4, 8))
+    measured, expected = (
+        engine.measure(log, bound, SECRET).sensitive_values for engine in (LocalEngine(2), ReferenceEngine())
     )
-    assert np.array_equal(found, expected)
+    assert np.array_equal(measured, expected)

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from headcount.bounds import Sample
+from headcount.bounds import SampleRecords
 from headcount.engines.local.engine import LocalEngine
 from headcount.engines.spark import engine as spark_engine
 from headcount.engines.spark import tasks
@@ -32,8 +32,8 @@ def slowed(folder: str, seconds: float) -> Any:
 
             from pyspark import TaskContext
 
-            found = TaskContext.get()
-            place, attempt = (found.partitionId(), found.attemptNumber()) if found else (0, 0)
+            task_context = TaskContext.get()
+            place, attempt = (task_context.partitionId(), task_context.attemptNumber()) if task_context else (0, 0)
             with open(os.path.join(folder, f"{place}-{attempt}-{os.getpid()}"), "w"):
                 pass
             if place == 0 and attempt == 0:
@@ -50,11 +50,14 @@ def main(path: str, folder: str, seconds: str, conf: str) -> None:
     log = read_events(path, user="user", item="item", items="tea,rye")
     spark_engine.task_of = slowed(folder, float(seconds))  # type: ignore[attr-defined]
     engine = SparkEngine(partitions=6, conf=json.loads(conf))
-    found, wanted = (each.measure(log, Sample(3), bytes(range(16))) for each in (engine, LocalEngine()))
-    equal = found.items.sensitive_values.tolist() == wanted.items.sensitive_values.tolist()
+    measured, wanted = (
+        measuring_engine.measure(log, SampleRecords(3), bytes(range(16)))
+        for measuring_engine in (engine, LocalEngine())
+    )
+    equal = measured.items.sensitive_values.tolist() == wanted.items.sensitive_values.tolist()
     attempts = len(list(Path(folder).glob("0-*")))
     sys.stdout.write(
-        json.dumps({"equal": equal, "total": int(found.items.sensitive_values.sum()), "attempts": attempts})
+        json.dumps({"equal": equal, "total": int(measured.items.sensitive_values.sum()), "attempts": attempts})
     )
 
 

@@ -46,10 +46,10 @@ def _environment() -> dict[str, str]:
 
 
 def _start(visits: Path, seconds: float, conf: dict[str, str]) -> subprocess.Popen[str]:
-    asked = {**{key: value for key, value in spark_session.CONF.items() if key != "spark.master"}, **conf}
+    settings = {**{key: value for key, value in spark_session.CONF.items() if key != "spark.master"}, **conf}
     command = [sys.executable, "-m", "tests.engines.spark.cluster", str(visits), str(visits.parent / "begun")]
     return subprocess.Popen(
-        [*command, str(seconds), json.dumps(asked)],
+        [*command, str(seconds), json.dumps(settings)],
         env=_environment(),
         cwd=ROOT,
         stdout=subprocess.PIPE,
@@ -58,9 +58,9 @@ def _start(visits: Path, seconds: float, conf: dict[str, str]) -> subprocess.Pop
 
 
 def _outcome(program: subprocess.Popen[str]) -> Any:
-    said, _ = program.communicate(timeout=PATIENCE)
+    printed, _ = program.communicate(timeout=PATIENCE)
     assert program.returncode == 0
-    return json.loads(said)
+    return json.loads(printed)
 
 
 def _wait_for(what: Callable[[], Any]) -> None:
@@ -101,9 +101,9 @@ def _end(program: subprocess.Popen[bytes]) -> None:
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind((LOOPBACK, 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind((LOOPBACK, 0))
+        return int(listener.getsockname()[1])
 
 
 def _listens(port: int) -> bool:
@@ -116,8 +116,8 @@ def _cluster(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Start a cluster of two workers, which are two machines to Spark; give its address and the first worker."""
     port, pages = _free_port(), _free_port()
     folders = [folder / name for name in ("master", "one", "two")]
-    for each in folders:
-        each.mkdir()
+    for node_folder in folders:
+        node_folder.mkdir()
     address = f"spark://{LOOPBACK}:{port}"
     at_master = ("--host", LOOPBACK, "--port", str(port), "--webui-port", str(pages))
     own = ("--cores", "1", "--memory", "700m", "--webui-port", "0", address)
@@ -127,8 +127,8 @@ def _cluster(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
         _daemon("worker.Worker", "--host", ANOTHER, *own, folder=folders[2], host=ANOTHER),
     ):
         _wait_for(partial(_listens, port))
-        for each in folders[1:]:
-            _wait_for(partial(_registered, each / "worker.Worker.log"))
+        for node_folder in folders[1:]:
+            _wait_for(partial(_registered, node_folder / "worker.Worker.log"))
         yield address, first
 
 
@@ -142,16 +142,16 @@ def test_a_worker_of_a_cluster_that_dies_changes_nothing(visits: Path, tmp_path:
         program = _start(visits, 20, {"spark.master": address, **SMALL})
         _wait_for(lambda: len(list(begun.iterdir())) >= 3)
         _end(first)
-        found = _outcome(program)
-    assert found["equal"]
-    assert found["total"] > 0
+        outcome = _outcome(program)
+    assert outcome["equal"]
+    assert outcome["total"] > 0
 
 
 def test_speculation_changes_nothing(visits: Path, tmp_path: Path) -> None:
     often = {"interval": "100ms", "multiplier": "1.1", "quantile": "0.5"}
-    conf = {"spark.speculation": "true", **{f"spark.speculation.{key}": each for key, each in often.items()}}
+    conf = {"spark.speculation": "true", **{f"spark.speculation.{key}": value for key, value in often.items()}}
     with _cluster(tmp_path) as (address, _):
-        found = _outcome(_start(visits, 60, {"spark.master": address, **SMALL, **conf}))
-    assert found["equal"]
-    assert found["total"] > 0
-    assert found["attempts"] == 2, "nothing was speculated"
+        outcome = _outcome(_start(visits, 60, {"spark.master": address, **SMALL, **conf}))
+    assert outcome["equal"]
+    assert outcome["total"] > 0
+    assert outcome["attempts"] == 2, "nothing was speculated"

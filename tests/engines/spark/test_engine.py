@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import headcount as hc
-from headcount.bounds import Bound, PersonTotals, Records, Sample, Spread, Support
-from headcount.bounds.partial_sums import put_together
+from headcount.bounds import Bound, KeySupport, KeyWeights, RecordCap, SampleRecords, UserTotals
+from headcount.bounds.partial_sums import from_cells
 from headcount.cli.main import main
 from headcount.engines.local.engine import LocalEngine
 from headcount.engines.spark import engine as spark_engine
@@ -53,7 +53,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-SUMS = [bound for bound in BOUNDS if not isinstance(bound, Records)]
+SUMS = [bound for bound in BOUNDS if not isinstance(bound, RecordCap)]
 FAMILIES = (
     "counts: adaptive, contexts, epsilon 1",
     "selection: hpa, contexts",
@@ -68,16 +68,16 @@ FAMILIES = (
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[SparkEngine]:
-    made = spark_session.engine()
-    yield made
-    made.close()
+    spark_engine = spark_session.engine()
+    yield spark_engine
+    spark_engine.close()
     gc.collect()
 
 
 def _equal(engine: SparkEngine, log: EventLog, bound: Bound[Any], other: EventLog | None = None) -> Any:
-    found = shown(engine.measure(log, bound, SECRET))
-    assert found == shown(LocalEngine(threads=1).measure(other or log, bound, SECRET))
-    return found
+    measured = shown(engine.measure(log, bound, SECRET))
+    assert measured == shown(LocalEngine(threads=1).measure(other or log, bound, SECRET))
+    return measured
 
 
 @pytest.mark.parametrize("bound", SUMS, ids=lambda bound: type(bound).__name__)
@@ -85,7 +85,7 @@ def test_every_bound_is_measured_as_by_the_local_engine(bound: Bound[Any], engin
     _equal(engine, log_of(rows(), bound), bound)
 
 
-def _people(many: int = 60) -> pa.Table:
+def _user_table(many: int = 60) -> pa.Table:
     """Return rows of people, many of them of one alone, in households that are not all the same size."""
     draw = np.random.default_rng(5)
     users = np.where(draw.random(8 * many) < 0.4, 7, draw.integers(0, many, 8 * many))
@@ -118,7 +118,7 @@ def _people(many: int = 60) -> pa.Table:
 def test_files_are_read_in_tasks_as_they_are_here(
     name: str, ending: str, engine: SparkEngine, tmp_path: Path
 ) -> None:
-    measurement, table = MEASUREMENTS[name], _people()
+    measurement, table = MEASUREMENTS[name], _user_table()
     halves = table.slice(0, 100), table.slice(100)
     paths = [tmp_path / f"{place}.{ending}" for place in (1, 2)]
     for path, half in zip(paths, halves, strict=True):
@@ -133,10 +133,10 @@ def test_files_are_read_in_tasks_as_they_are_here(
         mock.patch.object(file_parts, "PART_ROWS", 50),
         mock.patch.object(file_parts.parts_of, "__defaults__", (50,)),
     ):
-        found = measurement.on(engine, log)
+        measured = measurement.on(engine, log)
     local = LocalEngine()
-    assert found == measurement.on(local, log) != {}
-    assert local.tally is None or _met(engine.tally) == _met(local.tally)
+    assert measured == measurement.on(local, log) != {}
+    assert local.tally is None or _tally_of(engine.tally) == _tally_of(local.tally)
 
 
 TYPES: dict[str, pa.Array] = {
@@ -173,8 +173,8 @@ def test_no_type_of_a_column_changes_on_the_way(
 ) -> None:
     pa_feather.write_feather(pa.table(TYPES), tmp_path / "all.arrow", compression="uncompressed")
     log = read_events(tmp_path / "all.arrow", item="item", items="tea,rye", **words)
-    found = _equal(engine, log, PersonTotals(3) if "value" in words else Sample(2))
-    assert "[0]" not in str(found), "nothing is counted"
+    measured = _equal(engine, log, UserTotals(3) if "value" in words else SampleRecords(2))
+    assert "[0]" not in str(measured), "nothing is counted"
 
 
 def test_ids_that_are_fractions_are_whole_numbers_or_missing(engine: SparkEngine, tmp_path: Path) -> None:
@@ -182,12 +182,12 @@ def test_ids_that_are_fractions_are_whole_numbers_or_missing(engine: SparkEngine
     table = pa.table({"user": users, "item": [1.0, 2.0, 2.5] * 15})
     pq.write_table(table, tmp_path / "fractions.parquet")
     frame = spark_session.session().read.parquet(str(tmp_path / "fractions.parquet"))
-    told = [
-        read_events(each, user="user", item="item", items=[1, 2], where="user >= 0.5")
-        for each in (frame, tmp_path / "fractions.parquet", table)
+    logs = [
+        read_events(source, user="user", item="item", items=[1, 2], where="user >= 0.5")
+        for source in (frame, tmp_path / "fractions.parquet", table)
     ]
-    for each in told:
-        assert _equal(engine, each, Sample(2), told[-1]) != _equal(engine, each, Sample(1), told[-1])
+    for log in logs:
+        assert _equal(engine, log, SampleRecords(2), logs[-1]) != _equal(engine, log, SampleRecords(1), logs[-1])
 
 
 def test_a_frame_of_spark_is_read_in_its_own_types(engine: SparkEngine, tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_frame_of_spark_is_read_in_its_own_types(engine: SparkEngine, tmp_path
     others = {"exact": "exact", "number": "number", "small": "small", "yes": "yes"}
     table = pa.table({new: TYPES[old] for old, new in (names | others).items()})
     micro = table.cast(
-        pa.schema([(each.name, _as_parquet_for_spark(each.type)) for each in table.schema]), safe=False
+        pa.schema([(field.name, _as_parquet_for_spark(field.type)) for field in table.schema]), safe=False
     )
     pq.write_table(micro, tmp_path / "all.parquet")
     spark_session.session().conf.set("spark.sql.session.timeZone", "America/New_York")
@@ -206,12 +206,12 @@ def test_a_frame_of_spark_is_read_in_its_own_types(engine: SparkEngine, tmp_path
             {"context": "hour:instant", "timezone": "Asia/Tokyo", "where": "exact >= 1.5"},
             {"context": "hour:moment", "where": "day >= 2026-03-02"},
         ):
-            one, other = (
-                read_events(each, user="user", item="item", items="tea,rye", **words)  # type: ignore[arg-type]
-                for each in (frame, micro)
+            spark_log, other = (
+                read_events(source, user="user", item="item", items="tea,rye", **words)  # type: ignore[arg-type]
+                for source in (frame, micro)
             )
-            _equal(engine, one, Sample(2), other)
-        assert hc.check(one).records == hc.check(other).records
+            _equal(engine, spark_log, SampleRecords(2), other)
+        assert hc.check(spark_log).records == hc.check(other).records
     finally:
         spark_session.session().conf.unset("spark.sql.session.timeZone")
 
@@ -223,13 +223,13 @@ def _as_parquet_for_spark(kind: pa.DataType) -> pa.DataType:
 
 
 def test_a_frame_is_released_by_spark_without_saying_so() -> None:
-    frame = spark_session.session().createDataFrame(_people().select(["user", "item"]).to_pandas())
+    frame = spark_session.session().createDataFrame(_user_table().select(["user", "item"]).to_pandas())
     log = read_events(frame, user="user", item="item", items="tea,rye")
     with mock.patch.object(SparkEngine, "measure", autospec=True, side_effect=SparkEngine.measure) as measured:
-        made = hc.release(log, epsilon="1000", method="sra", limit=10**6)
+        release = hc.release(log, epsilon="1000", method="sra", limit=10**6)
     assert measured.call_count == 1
-    exact = _people().filter(pa.compute.equal(_people()["item"], "tea")).num_rows
-    assert abs(made.items["count"][0].as_py() - exact) < 10**5
+    exact = _user_table().filter(pa.compute.equal(_user_table()["item"], "tea")).num_rows
+    assert abs(release.items["count"][0].as_py() - exact) < 10**5
     assert not frame.is_cached
 
 
@@ -241,8 +241,8 @@ def test_skew_and_empty_partitions_change_nothing(partitions: int, tmp_path: Pat
         pa.table({"user": users, "item": ["tea", "rye"] * 2_000}), user="user", item="item", items="tea,rye"
     )
     engine = spark_session.engine(partitions)
-    with mock.patch.object(spark_engine, "put_together", side_effect=put_together) as collected:
-        _equal(engine, log, Sample(900))
+    with mock.patch.object(spark_engine, "from_cells", side_effect=from_cells) as collected:
+        _equal(engine, log, SampleRecords(900))
     assert collected.call_args[0][1].num_rows == 4
     engine.close()
 
@@ -250,18 +250,20 @@ def test_skew_and_empty_partitions_change_nothing(partitions: int, tmp_path: Pat
 def test_large_partitions_go_to_a_file(tmp_path: Path) -> None:
     from headcount.engines.spark import steps
 
-    log, table = log_of(rows(), Sample(2)), log_of(rows(), Sample(2)).source
+    log, table = log_of(rows(), SampleRecords(2)), log_of(rows(), SampleRecords(2)).source
     assert isinstance(table, TableSource)
     batches = table.table.to_batches(max_chunksize=10)
     with mock.patch.object(steps, "_HELD", 500):
         source = steps._source_of(iter(batches), table.table.schema)
     assert not isinstance(source, TableSource)
-    found = LocalEngine().measure(replace(log, source=source), Sample(2), SECRET)
-    assert shown(found) == shown(LocalEngine().measure(log, Sample(2), SECRET))
+    measured = LocalEngine().measure(replace(log, source=source), SampleRecords(2), SECRET)
+    assert shown(measured) == shown(LocalEngine().measure(log, SampleRecords(2), SECRET))
 
 
-@pytest.mark.parametrize("bound", [Sample(2), Support(2), Spread("roots", 2, ((2, 50_000),))], ids=str)
-def test_nobody_is_measured_as_zero(bound: Bound[Any], engine: SparkEngine) -> None:
+@pytest.mark.parametrize(
+    "bound", [SampleRecords(2), KeySupport(2), KeyWeights("roots", 2, ((2, 50_000),))], ids=str
+)
+def test_an_empty_log_is_measured_as_zero(bound: Bound[Any], engine: SparkEngine) -> None:
     _equal(engine, log_of([], bound), bound)
 
 
@@ -274,8 +276,8 @@ def test_who_is_dealt_where_hangs_on_the_raw_id_alone() -> None:
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 3, 50])
-def test_every_partition_gets_people(partitions: int) -> None:
-    assert len(partition_frames.labels_of(spark_session.session(), partitions)) == partitions
+def test_every_partition_gets_users(partitions: int) -> None:
+    assert len(partition_frames.partition_labels(spark_session.session(), partitions)) == partitions
 
 
 # Releases
@@ -283,22 +285,22 @@ def test_every_partition_gets_people(partitions: int) -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_releases_of_every_family_are_those_of_the_local_engine(name: str, engine: SparkEngine) -> None:
-    case = next(each for each in every_case() if each.name == name)
+    case = next(candidate for candidate in every_case() if candidate.name == name)
     with mock.patch.dict(running.ENGINES, spark=lambda: engine):
-        made = running.released(case, "spark")
-    assert made["tables"]
-    assert {part: recorded()[name][part] for part in made} == made
+        released = running.released(case, "spark")
+    assert released["tables"]
+    assert {part: recorded()[name][part] for part in released} == released
 
 
 def _covering() -> list[Any]:
     """Return recorded releases in which each method and each way of reading comes up, not each with each."""
-    chosen, seen = [], set[tuple[str, str]]()
+    chosen, covered = [], set[tuple[str, str]]()
     for case in every_case():
         group, _, rest = case.name.partition(": ")
-        new = {(group, part) for part in rest.split(", ")[:2]} - seen
+        new = {(group, part) for part in rest.split(", ")[:2]} - covered
         if new and "sessions" not in group:
             chosen.append(case)
-            seen |= new
+            covered |= new
     return chosen
 
 
@@ -309,23 +311,23 @@ def test_recorded_releases_of_every_method_are_those_of_spark(engine: SparkEngin
     different = []
     for case in _covering():
         with mock.patch.dict(running.ENGINES, spark=lambda: engine):
-            made = running.released(case, "spark")
-        if "SparkEngine cannot measure Records" not in made.get("refused", ""):
-            different += [case.name for part in made if made[part] != records[case.name].get(part)]
+            released = running.released(case, "spark")
+        if "SparkEngine cannot measure Records" not in released.get("refused", ""):
+            different += [case.name for part in released if released[part] != records[case.name].get(part)]
     assert not different
 
 
 def test_stages_of_one_release_share_what_was_dealt(tmp_path: Path) -> None:
     path = tmp_path / "visits.parquet"
-    pq.write_table(_people(), path)
+    pq.write_table(_user_table(), path)
     log, engine = read_events(path, user="user", item="item", items="tea,rye"), spark_session.engine()
-    first = engine.measure(log, Sample(2), SECRET)
+    first = engine.measure(log, SampleRecords(2), SECRET)
     path.unlink()
-    again = engine.measure(replace(log, counting="users"), Sample(2), SECRET)
+    again = engine.measure(replace(log, counting="users"), SampleRecords(2), SECRET)
     assert (first.items.size, again.items.size) == (2, 2)
     engine.close()
     with pytest.raises(DataError, match="does not exist"):
-        engine.measure(log, Sample(2), SECRET)
+        engine.measure(log, SampleRecords(2), SECRET)
 
 
 # What the curator is told
@@ -346,21 +348,21 @@ def _untidy() -> pa.Table:
     return pa.table(dict(zip(("user", "item", "place", "n", "age"), columns, strict=True)))
 
 
-def _met(tally: Tally | None) -> Tally:
+def _tally_of(tally: Tally | None) -> Tally:
     assert tally is not None
     return replace(tally, nulls={name: number for name, number in tally.nulls.items() if number})
 
 
-def test_what_is_not_counted_is_told_as_by_the_local_engine(engine: SparkEngine, tmp_path: Path) -> None:
+def test_dropped_rows_are_reported_as_by_the_local_engine(engine: SparkEngine, tmp_path: Path) -> None:
     pa_csv.write_csv(_untidy(), tmp_path / "visits.csv")
     log = read_events(
         tmp_path / "visits.csv", user="user", item="item", items="tea,rye", context="place", contexts="F,M",
         times="n", where="age > 2",
     )  # fmt: skip
     local = LocalEngine()
-    for each in (engine, local):
-        each.measure(log, Sample(3), SECRET)
-    assert _met(engine.tally) == _met(local.tally) == Tally(67, 4, 5, {"user": 2, "item": 3, "n": 6})
+    for either in (engine, local):
+        either.measure(log, SampleRecords(3), SECRET)
+    assert _tally_of(engine.tally) == _tally_of(local.tally) == Tally(67, 4, 5, {"user": 2, "item": 3, "n": 6})
 
 
 def test_the_driver_reads_a_frame_partition_by_partition(engine: SparkEngine) -> None:
@@ -387,16 +389,16 @@ def test_a_packed_store_is_refused_before_anything_is_reserved(tmp_path: Path) -
     assert not charging.mock_calls
 
 
-@pytest.mark.parametrize("said", [None, 'openjdk version "11.0.2" 2019-01-15'])
+@pytest.mark.parametrize("version", [None, 'openjdk version "11.0.2" 2019-01-15'])
 def test_without_java_nothing_is_reserved(
-    said: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    version: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pyspark.sql import SparkSession
 
     (tmp_path / "bin").mkdir()
-    if said is not None:
+    if version is not None:
         java = tmp_path / "bin" / "java"
-        java.write_text(f"#!/bin/sh\necho '{said}' >&2\n", encoding="utf-8")
+        java.write_text(f"#!/bin/sh\necho '{version}' >&2\n", encoding="utf-8")
         java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
@@ -413,32 +415,32 @@ def test_what_a_session_that_runs_cannot_change_is_refused() -> None:
         session.open_session({"spark.master": "local[7]"})
 
 
-def test_other_versions_on_an_executor_are_told(engine: SparkEngine) -> None:
+def test_different_versions_on_an_executor_are_reported(engine: SparkEngine) -> None:
     theirs = environment.versions() | {"numba": "0.1"}
     with (
         mock.patch.object(tasks, "versions", return_value=theirs),
         pytest.raises(SurroundingsError, match=r"driver has numba 0.1 but an executor has numba .*same versions"),
     ):
-        engine.measure(log_of(rows(3), Sample(2)), Sample(2), SECRET)
+        engine.measure(log_of(rows(3), SampleRecords(2)), SampleRecords(2), SECRET)
 
 
-def test_an_executor_without_headcount_is_told() -> None:
-    said = Exception("Traceback\nModuleNotFoundError: No module named 'headcount'\n")
-    assert "an executor of Spark has no headcount" in str(session.failure(said, "it failed"))
+def test_an_executor_without_headcount_is_reported() -> None:
+    error = Exception("Traceback\nModuleNotFoundError: No module named 'headcount'\n")
+    assert "an executor of Spark has no headcount" in str(session.to_headcount_error(error, "it failed"))
 
 
 @pytest.mark.slow
 def test_a_file_that_changed_is_refused_from_within_a_task(engine: SparkEngine, tmp_path: Path) -> None:
     path = tmp_path / "visits.parquet"
-    pq.write_table(_people(), path)
+    pq.write_table(_user_table(), path)
     log = read_events(path, user="user", item="item", items="tea,rye")
-    stale = tuple(replace(each, stamp=(1, 1)) for each in file_parts.parts_of(log.source))  # type: ignore[arg-type]
+    stale = tuple(replace(part, stamp=(1, 1)) for part in file_parts.parts_of(log.source))  # type: ignore[arg-type]
     with (
         mock.patch.object(partition_frames, "parts_of", return_value=stale),
         pytest.raises(DataError, match="changed while it was being read"),
     ):
-        engine.measure(log, Sample(2), SECRET)
-    _equal(engine, log, Sample(2))
+        engine.measure(log, SampleRecords(2), SECRET)
+    _equal(engine, log, SampleRecords(2))
 
 
 def _killing(flag: Path) -> Callable[[Any], Any]:
@@ -468,10 +470,10 @@ def _killing(flag: Path) -> Callable[[Any], Any]:
 @pytest.mark.parametrize("place", [partition_frames, spark_engine], ids=["reading", "measuring"])
 def test_a_worker_that_is_killed_changes_nothing(place: Any, tmp_path: Path) -> None:
     path, flag = tmp_path / "visits.parquet", tmp_path / "killed"
-    pq.write_table(_people(), path)
+    pq.write_table(_user_table(), path)
     log, engine = read_events(path, user="user", item="item", items="tea,rye"), spark_session.engine()
     with mock.patch.object(place, "task_of", _killing(flag)):
-        _equal(engine, log, Sample(2))
+        _equal(engine, log, SampleRecords(2))
     assert flag.exists()
     engine.close()
 
@@ -481,7 +483,7 @@ def test_a_worker_that_is_killed_changes_nothing(place: Any, tmp_path: Path) -> 
 
 def test_the_command_line_counts_with_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = tmp_path / "visits.parquet", tmp_path / "made"
-    pq.write_table(_people(), path)
+    pq.write_table(_user_table(), path)
     spark_session.session()
     flags = ["--user", "user", "--item", "item", "--items", "tea,rye", "--method", "sra", "--limit", "1000000"]
     flags += ["--epsilon", "1000000", "--engine", "spark", "--conf", "spark.sql.shuffle.partitions=2", "--quiet"]
@@ -490,23 +492,25 @@ def test_the_command_line_counts_with_spark(tmp_path: Path, capsys: pytest.Captu
         spark_session.session().read.parquet(str(path)).createOrReplaceTempView("visits")
         assert main(["release", "spark:visits", *flags, "--out", f"{out}2"]) == 0, capsys.readouterr().err
     assert measured.call_count == 2
-    counts = [hc.load(each).items["count"].to_pylist() for each in (out, f"{out}2")]
-    exact = [_people()["item"].to_pylist().count(item) for item in ("tea", "rye")]
+    counts = [hc.load(folder).items["count"].to_pylist() for folder in (out, f"{out}2")]
+    exact = [_user_table()["item"].to_pylist().count(item) for item in ("tea", "rye")]
     assert np.abs(np.array(counts) - exact).max() < 100
 
 
-def test_the_curator_is_told_on_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_curator_reads_dropped_rows_on_standard_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     spark_session.session().createDataFrame(_untidy()).createOrReplaceTempView("untidy")
     flags = ["spark:untidy", "--user", "user", "--item", "item", "--items", "tea,rye", "--engine", "spark"]
     flags += ["--where", "age > 2"]
     spend = ["--epsilon", "1", "--method", "sra", "--limit", "3", "--out", str(tmp_path / "made")]
     assert main(["release", *flags, *spend]) == 0
-    told = capsys.readouterr()
-    assert "For the curator only: 5 records without user or item were dropped." in told.err
-    assert "For the curator only: 4 records of items outside the catalogue were dropped." in told.err
+    captured = capsys.readouterr()
+    assert "For the curator only: 5 records without user or item were dropped." in captured.err
+    assert "For the curator only: 4 records of items outside the catalogue were dropped." in captured.err
     assert main(["check", *flags, "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert (found["rows"], found["left_out_by_conditions"], found["records"]) == (67, 7, 51)
+    report = json.loads(capsys.readouterr().out)
+    assert (report["rows"], report["left_out_by_conditions"], report["records"]) == (67, 7, 51)
     assert "67" not in (tmp_path / "made" / "release.json").read_text(encoding="utf-8")
 
 
@@ -518,7 +522,7 @@ def test_files_are_checked_without_spark(tmp_path: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize(
-    ("events", "flags", "said"),
+    ("events", "flags", "message"),
     [
         ("spark:visits", [], "spark:visits is of Spark; add --engine spark"),
         ("visits.csv", ["--conf", "a=b"], "--conf is of Spark; add --engine spark"),
@@ -526,10 +530,10 @@ def test_files_are_checked_without_spark(tmp_path: Path, capsys: pytest.CaptureF
     ],
 )
 def test_what_is_of_spark_alone_is_refused(
-    events: str, flags: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    events: str, flags: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if "--engine" in flags:
         spark_session.session()
     words = ["--user", "user", "--item", "item", "--items", "tea", "--epsilon", "1", "--dry-run"]
     assert main(["release", events, *words, *flags]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

@@ -37,10 +37,10 @@ def test_the_stand_in_leaves_one_option_out_and_hands_on_all_others(tool: dict[s
     real.chmod(0o755)
     tool["stand_in"](tmp_path, tmp_path / "home")
     given = ["-cp", "a b:c*", tool["LEFT_OUT"], "--add-opens=java.base/java.nio=ALL-UNNAMED", "", "it's $HOME"]
-    said = subprocess.run(
+    printed = subprocess.run(
         [str(tmp_path / "home/bin/java"), *given], capture_output=True, text=True, check=True
     ).stdout
-    assert said == "".join(f"<{each}>" for each in given if each != tool["LEFT_OUT"])
+    assert printed == "".join(f"<{argument}>" for argument in given if argument != tool["LEFT_OUT"])
 
 
 def test_without_any_java_it_is_refused(
@@ -55,16 +55,16 @@ def test_without_any_java_it_is_refused(
 @pytest.mark.slow
 def test_a_machine_without_java_gets_one_that_spark_runs_on(tmp_path: Path) -> None:
     """In an environment of its own, with all commands of this machine but Java; a wheel is installed for real."""
-    commands, made = tmp_path / "bin", tmp_path / "venv"
+    commands, environment_path = tmp_path / "bin", tmp_path / "venv"
     commands.mkdir()
     for name in os.environ["PATH"].split(os.pathsep):
-        for each in Path(name).iterdir() if Path(name).is_dir() else ():
-            if not (commands / each.name).exists() and not each.name.startswith(("java", "python")):
-                (commands / each.name).symlink_to(each)
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(made)], check=True)
-    python = made / "bin" / "python"
+        for executable in Path(name).iterdir() if Path(name).is_dir() else ():
+            if not (commands / executable.name).exists() and not executable.name.startswith(("java", "python")):
+                (commands / executable.name).symlink_to(executable)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment_path)], check=True)
+    python = environment_path / "bin" / "python"
     paths = [str(ROOT / "src"), str(ROOT), sysconfig.get_path("purelib")]
-    environment = {key: each for key, each in os.environ.items() if key not in ("JAVA_HOME", "PYSPARK_PYTHON")}
+    environment = {key: value for key, value in os.environ.items() if key not in ("JAVA_HOME", "PYSPARK_PYTHON")}
     environment |= {"PATH": str(commands), "PYTHONPATH": os.pathsep.join(paths)}
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -72,8 +72,8 @@ def test_a_machine_without_java_gets_one_that_spark_runs_on(tmp_path: Path) -> N
             [str(python), *command], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
         )
 
-    found = run("tools/java.py")
-    assert found.returncode == 0, found.stderr
-    assert found.stdout.strip() == str(made / "java")
-    said = run("-c", SPARK_PROGRAM)
-    assert said.stdout == "sum [{'sum(id)': 45}] True\n", said.stderr
+    completed = run("tools/java.py")
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.strip() == str(environment_path / "java")
+    completed_query = run("-c", SPARK_PROGRAM)
+    assert completed_query.stdout == "sum [{'sum(id)': 45}] True\n", completed_query.stderr

@@ -26,9 +26,9 @@ def documented(name: str) -> str:
     """Return a part of the cluster guide."""
     guide = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8").split("## On a cluster")[1]
     patterns = {"command": r"(spark-submit \\\n(?:.*\\\n)+.*)\n```", "program": r"two\s+lines, `(.*)` and `(.*)`:"}
-    found = re.search(patterns[name], guide)
-    assert found is not None
-    return "\n".join(found.groups())
+    match = re.search(patterns[name], guide)
+    assert match is not None
+    return "\n".join(match.groups())
 
 
 def command_of(guide: str, visits: Path, out: Path) -> list[str]:
@@ -64,5 +64,5 @@ def test_the_wheel_is_submitted_as_documented(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["method"] == "sra"
-    made = hc.load(tmp_path / "weekly")
-    assert all(abs(count - 300) < 60 for count in made.items["count"].to_pylist())  # fails once in e^60
+    release = hc.load(tmp_path / "weekly")
+    assert all(abs(count - 300) < 60 for count in release.items["count"].to_pylist())  # fails once in e^60

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import headcount as hc
-from headcount.bounds import Sample
+from headcount.bounds import SampleRecords
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import DataError
 from tests.reference.engine import ReferenceEngine
@@ -44,7 +44,7 @@ def _packed(rows: Rows, folder: Path) -> Any:
 SOURCES: dict[str, Callable[[Rows, Path], Any]] = {
     "arrow": lambda rows, _: _table(rows),
     "32 bits": lambda rows, _: _table([row for row in rows if 1e300 not in row], pa.float32()),
-    "codes": lambda rows, _: pa.table({name: each.dictionary_encode() for name, each in _named(_table(rows))}),
+    "codes": lambda rows, _: pa.table({name: column.dictionary_encode() for name, column in _named(_table(rows))}),
     "pandas": lambda rows, _: pd.DataFrame(rows, columns=["user", "item"], dtype="float64"),
     "polars": lambda rows, _: pl.DataFrame(rows, schema={"user": pl.Float64, "item": pl.Float64}, orient="row"),
     "parquet": _parquet,
@@ -59,12 +59,12 @@ def _named(table: pa.Table) -> list[tuple[str, Any]]:
 def _counts(events: Any, engine: Any = None) -> list[int]:
     stored = isinstance(events, Path) and events.is_dir()
     log = hc.read_events(events) if stored else hc.read_events(events, user="user", item="item", items=[1, 2])
-    measured = (engine or LocalEngine()).measure(log, Sample(1), SECRET)
-    return [int(each) for each in measured.items.sensitive_values]
+    measured = (engine or LocalEngine()).measure(log, SampleRecords(1), SECRET)
+    return [int(value) for value in measured.items.sensitive_values]
 
 
 SOUND: Rows = [(float(10 + n), 1.0 + n % 2) for n in range(9)]
-ODD: Rows = [*((each, 1.0) for each in (None, *NONE)), *((20.0, each) for each in (None, *NONE))]
+ODD: Rows = [*((odd_id, 1.0) for odd_id in (None, *NONE)), *((20.0, odd_id) for odd_id in (None, *NONE))]
 
 
 @pytest.mark.parametrize("kind", SOURCES)
@@ -77,7 +77,7 @@ def test_what_is_no_whole_number_is_not_counted_and_moves_nothing_else(kind: str
 
 
 @pytest.mark.parametrize("kind", ["arrow", "parquet"])
-def test_each_row_is_read_by_itself(kind: str, tmp_path: Path) -> None:
+def test_every_row_is_read_independently_of_the_others(kind: str, tmp_path: Path) -> None:
     """A column in which nobody wrote a whole number is read as any other: whether it succeeds is not for rows."""
     for number, odd in enumerate(NONE):
         (tmp_path / str(number)).mkdir()
@@ -103,23 +103,28 @@ def test_items_can_be_selected_and_are_whole_in_the_release() -> None:
 def test_groups_and_listed_values_of_queries() -> None:
     people = pd.DataFrame({"id": range(60), "home": [1.0, 2.0, np.nan] * 20, "kind": [1.0, 2.5, 2.0] * 20})
     log = hc.read_people(people, user="id")
-    asked = "SELECT kind, COUNT(*) FROM people GROUP BY kind"
+    statement = "SELECT kind, COUNT(*) FROM people GROUP BY kind"
     bins = {"kind": {"values": [1, 2]}}
-    found = hc.query(log, asked, epsilon=900, bins=bins, groups="home", max_group=30)
-    assert [round(each) for each in found.answers["answer"].to_pylist()] == [20, 20]
+    result = hc.query(log, statement, epsilon=900, bins=bins, groups="home", max_group=30)
+    assert [round(answer) for answer in result.answers["answer"].to_pylist()] == [20, 20]
 
 
 def test_a_check_says_which_are_not_counted() -> None:
-    found = hc.check(hc.read_events(_table([*SOUND, *ODD]), user="user", item="item", items=[1, 2]))
-    said = {each.what: each.number for each in found.problems}
-    assert said["a user that is no whole number, in column 'user'"] == len(NONE)
-    assert said["no user in column 'user'"] == 1
-    assert found.records == len(SOUND)
+    report = hc.check(hc.read_events(_table([*SOUND, *ODD]), user="user", item="item", items=[1, 2]))
+    numbers = {problem.what: problem.number for problem in report.problems}
+    assert numbers["a user that is no whole number, in column 'user'"] == len(NONE)
+    assert numbers["no user in column 'user'"] == 1
+    assert report.records == len(SOUND)
 
 
 def test_a_condition_sees_the_whole_number() -> None:
     log = hc.read_events(_table([*SOUND, *ODD]), user="user", item="item", items=[1, 2], where="user >= 14.5")
-    assert [int(each) for each in LocalEngine().measure(log, Sample(1), SECRET).items.sensitive_values] == [2, 2]
+    assert [
+        int(value) for value in LocalEngine().measure(log, SampleRecords(1), SECRET).items.sensitive_values
+    ] == [
+        2,
+        2,
+    ]
 
 
 def test_other_types_are_refused_still() -> None:

@@ -58,9 +58,9 @@ WAYS = ("one entry in parquet", "many texts in parquet", "many texts in csv.gz",
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
-@pytest.mark.parametrize("way", WAYS)
-def test_one_user_s_long_ids_fit_into_little_memory(way: str, tmp_path: Any) -> None:
-    line = [sys.executable, "-c", RELEASE, way, str(LIMIT)]
+@pytest.mark.parametrize("layout", WAYS)
+def test_one_user_s_long_ids_fit_into_little_memory(layout: str, tmp_path: Any) -> None:
+    line = [sys.executable, "-c", RELEASE, layout, str(LIMIT)]
     run = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
     assert (run.returncode, run.stdout) == (0, "0\n"), run.stderr
 
@@ -84,8 +84,8 @@ def test_a_longer_text_is_missing_in_every_layout_and_none_beside_it(kind: pa.Da
     column = column.cast(kind)
     expected = [text if text is None or len(text.encode()) <= MAX_TEXT_BYTES else None for text in texts]
     for start in range(len(texts)):
-        found = sound(column.slice(start)).to_pylist()
-        assert [text.decode() if isinstance(text, bytes) else text for text in found] == expected[start:]
+        values = sound(column.slice(start)).to_pylist()
+        assert [text.decode() if isinstance(text, bytes) else text for text in values] == expected[start:]
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())], ids=str)
@@ -93,13 +93,13 @@ def test_check_tells_how_many_texts_are_too_long(kind: pa.DataType) -> None:
     items = pa.array(["tea", "x" * 5_000, None, "x" * 3_000])
     coded = items.dictionary_encode() if pa.types.is_dictionary(kind) else items.cast(kind)
     table = pa.table({"user": [1, 2, 3, 4], "item": coded})
-    found = hc.check(hc.read_events(table, user="user", item="item", items="tea")).problems
-    assert [(problem.what, problem.number) for problem in found] == [
+    problems = hc.check(hc.read_events(table, user="user", item="item", items="tea")).problems
+    assert [(problem.what, problem.number) for problem in problems] == [
         ("no item in column 'item'", 1),
         ("a text of more than 2,048 bytes in column 'item'", 2),
     ]
-    assert "shorten them" in str(found[1])
-    assert "x" not in str(found[1]).replace("text", "")
+    assert "shorten them" in str(problems[1])
+    assert "x" not in str(problems[1]).replace("text", "")
 
 
 def test_a_catalogue_lists_no_longer_ids() -> None:

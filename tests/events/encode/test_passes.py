@@ -75,7 +75,7 @@ def laid_out(values: list[Any], layout: str) -> pa.Array:
 def test_in_memory(data: st.DataObject, layout: str, chunk: int) -> None:
     ids: st.SearchStrategy[Any] = WHOLE if layout == "int64" else TEXT
     rows = data.draw(st.lists(st.tuples(ids, ids), max_size=40))
-    listed = data.draw(st.lists(ids.filter(lambda each: each != ""), min_size=1, max_size=8, unique=True))
+    listed = data.draw(st.lists(ids.filter(lambda text: text != ""), min_size=1, max_size=8, unique=True))
     users, items = ([row[at] for row in rows] for at in (0, 1))
     table = pa.table({"user": laid_out(users, layout), "item": laid_out(items, layout)})
     pieces = pa.Table.from_batches(table.to_batches(max_chunksize=chunk), table.schema)
@@ -90,7 +90,7 @@ def test_in_memory(data: st.DataObject, layout: str, chunk: int) -> None:
 def test_in_parquet(data: st.DataObject, whole: bool, codes: bool, group: int, tmp_path: Path) -> None:
     ids: st.SearchStrategy[Any] = WHOLE if whole else TEXT
     rows = data.draw(st.lists(st.tuples(ids, ids), max_size=40))
-    listed = data.draw(st.lists(ids.filter(lambda each: each != ""), min_size=1, max_size=8, unique=True))
+    listed = data.draw(st.lists(ids.filter(lambda text: text != ""), min_size=1, max_size=8, unique=True))
     layout = "int64" if whole else "string"
     users, items = (laid_out([row[at] for row in rows], layout) for at in (0, 1))
     path = tmp_path / "log.parquet"
@@ -107,7 +107,7 @@ def test_whole_numbers_in_a_tiny_table(values: list[int], tiny: int) -> None:
         assert [table.raw.tolist()[code] for code in codes] == part
     assert table.size == len(set(values))
     assert table.codes(pa.array([5, -(2**63)]), may_add=False).tolist() == [
-        table.raw.tolist().index(each) if each in values else -1 for each in (5, -(2**63))
+        table.raw.tolist().index(value) if value in values else -1 for value in (5, -(2**63))
     ]
 
 
@@ -117,16 +117,16 @@ def test_texts_in_a_tiny_table(values: list[str], tiny: int, room: int) -> None:
     table = TextTable(slots=1 << tiny, room=room)
     first = table.codes(pa.array(values[:20], pa.string())).tolist()
     again = table.codes(pa.array(values, pa.large_string()).dictionary_encode()).tolist()
-    known = list(dict.fromkeys(values))
-    assert [known[code] for code in again] == values
+    distinct = list(dict.fromkeys(values))
+    assert [distinct[code] for code in again] == values
     assert first == again[:20]
-    assert table.size == len(known)
+    assert table.size == len(distinct)
     data, ends = table.raw
-    assert bytes(data[: ends[-1] if ends.size else 0]) == "".join(known).encode()
+    assert bytes(data[: ends[-1] if ends.size else 0]) == "".join(distinct).encode()
     assert table.codes(pa.array(["never seen before"]), may_add=False).tolist() == [-1]
 
 
-def test_texts_with_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_with_equal_hashes_stay_distinct(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the kernel as plain Python with a hash that says the same of every text."""
     from headcount.events.encode.kernels import intern
 
@@ -137,8 +137,8 @@ def test_texts_with_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch)
     values = ["tea", "rye", "te", "tea", "", "teb", "rye", "tea\0"]
     values += [letters for size in (8, 9, 16, 19) for letters in _nearly("x" * size)]
     codes = table.codes(pa.array(values)).tolist()
-    known = list(dict.fromkeys(values))
-    assert codes == [known.index(each) for each in values]
+    distinct = list(dict.fromkeys(values))
+    assert codes == [distinct.index(value) for value in values]
     assert table.codes(pa.array(["ate", "teb"]), may_add=False).tolist() == [-1, 4]
 
 
@@ -177,10 +177,10 @@ def test_which_table_fits() -> None:
 
 @pytest.mark.parametrize("listed", [[5, 3, 900], [5, 2**40], [-(2**63), 2**63 - 1], [-7]])
 def test_catalogues_of_whole_numbers(listed: list[int]) -> None:
-    found = Listed(pa.array(listed, pa.int64())).codes
-    asked = [*listed, 4, -1, 0, 2**63 - 2, -(2**63) + 1]
-    wanted = [listed.index(each) if each in listed else -1 for each in asked]
-    assert found(pa.array(asked, pa.int64())).tolist() == wanted
+    item_codes = Listed(pa.array(listed, pa.int64())).codes
+    raw_ids = [*listed, 4, -1, 0, 2**63 - 2, -(2**63) + 1]
+    wanted = [listed.index(raw_id) if raw_id in listed else -1 for raw_id in raw_ids]
+    assert item_codes(pa.array(raw_ids, pa.int64())).tolist() == wanted
 
 
 class Lying(TableSource):
@@ -190,7 +190,7 @@ class Lying(TableSource):
         return 0, 1
 
 
-def test_statistics_that_lie_are_found_out() -> None:
+def test_wrong_file_statistics_are_detected() -> None:
     source: Source = Lying(pa.table({"user": pa.array([0, 7], pa.int32()), "item": ["tea", "tea"]}))
     log = EventLog(
         source=source,
@@ -232,7 +232,7 @@ def test_a_text_that_is_not_utf8_is_missing_in_declared_codes(
         assert items(str(tmp_path / "log.parquet")) == expected
 
 
-def test_what_a_pass_met_is_tallied() -> None:
+def test_problems_of_a_pass_are_counted() -> None:
     items, days = ["tea", "tea", "oat", "tea"], ["x", "x", "x", "?"]
     table = pa.table({"user": ["a", None, "b", "c"], "item": items, "day": days})
     encoded = EncodedLog(

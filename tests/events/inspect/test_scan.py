@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headcount.bounds import PersonTotals, Support, Taggers
+from headcount.bounds import KeySupport, Taggers, UserTotals
 from headcount.engines.local.pack import pack
 from headcount.events.encode.passes import EncodedLog
-from headcount.events.inspect.scan import survey
-from headcount.events.inspect.statistics import SeenPairs
+from headcount.events.inspect.scan import scan
+from headcount.events.inspect.statistics import DistinctPairs
 from headcount.events.log import EventLog, read_events
 from headcount.events.tag_log import read_tags
 from headcount.events.user_table import read_people
@@ -64,16 +64,16 @@ WORDS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("words", WORDS.values(), ids=WORDS.keys())
 def test_it_counts_what_the_engines_count(words: dict[str, Any], seed: int) -> None:
     log = log_of(seed, **words)
-    found, coded = survey(log), EncodedLog(log)
+    report, coded = scan(log), EncodedLog(log)
     records, of_people = records_of(coded)
-    assert found.records == records > 0
-    assert found.people == len([number for number in of_people.values() if number])
-    assert found.activity is not None
-    assert found.activity.most[0] == (1, max(of_people.values()))
-    assert found.rows == coded.tally.rows == 200
-    assert not found.all_counts
+    assert report.records == records > 0
+    assert report.people == len([number for number in of_people.values() if number])
+    assert report.activity is not None
+    assert report.activity.most[0] == (1, max(of_people.values()))
+    assert report.rows == coded.tally.rows == 200
+    assert not report.all_counts
     if "times" not in words and "context" in words:
-        unknown = sum(each.number for each in found.problems if each.fate == "counted as unknown")
+        unknown = sum(problem.number for problem in report.problems if problem.fate == "counted as unknown")
         missing_both = unknown - coded.tally.unknown_context  # of two columns, both may be missing
         assert missing_both == 0 or (len(words["context"]) == 2 and missing_both > 0)
 
@@ -81,13 +81,15 @@ def test_it_counts_what_the_engines_count(words: dict[str, Any], seed: int) -> N
 @pytest.mark.parametrize("seed", range(3))
 def test_values_totals_and_selection_are_read_as_their_engines_do(seed: int) -> None:
     valued = log_of(seed, value="stars", value_range="1,2")
-    assert survey(valued).records == records_of(EncodedLog(valued, PersonTotals(1).reading(valued)))[0] > 0
+    assert scan(valued).records == records_of(EncodedLog(valued, UserTotals(1).reading(valued)))[0] > 0
     totals = log_of(seed, items=None, value="stars", value_range="1,2")
-    assert survey(totals).records == records_of(EncodedLog(totals, PersonTotals(1).reading(totals)))[0] > 0
+    assert scan(totals).records == records_of(EncodedLog(totals, UserTotals(1).reading(totals)))[0] > 0
     selecting = log_of(seed, items=None, select_items=True, times="n")
-    assert survey(selecting).records == records_of(EncodedLog(selecting, Support(1).reading(selecting)))[0] > 0
-    people = survey(read_people(table(seed), user="user", where="sex != X"))
-    assert people.records + sum(each.number for each in people.problems) + (people.left_out or 0) == people.rows
+    assert scan(selecting).records == records_of(EncodedLog(selecting, KeySupport(1).reading(selecting)))[0] > 0
+    people = scan(read_people(table(seed), user="user", where="sex != X"))
+    assert (
+        people.records + sum(problem.number for problem in people.problems) + (people.left_out or 0) == people.rows
+    )
     assert people.repeats is None
 
 
@@ -95,20 +97,20 @@ def test_values_totals_and_selection_are_read_as_their_engines_do(seed: int) -> 
 def test_a_record_without_a_listed_tag_does_not_count(seed: int) -> None:
     lists: dict[str, Any] = {"resources": ["rye", "tea"], "vocabulary": ["F", "M"]}
     log = read_tags(table(seed), user="user", resource="item", tag="sex", **lists)
-    found = survey(log)
-    assert found.records == records_of(EncodedLog(log, Taggers().reading(log)))[0] > 0
-    assert {each.fate for each in found.problems} == {"not counted"}
-    assert "a tag outside the vocabulary" in {each.what for each in found.problems}
+    report = scan(log)
+    assert report.records == records_of(EncodedLog(log, Taggers().reading(log)))[0] > 0
+    assert {problem.fate for problem in report.problems} == {"not counted"}
+    assert "a tag outside the vocabulary" in {problem.what for problem in report.problems}
 
 
 def test_a_store_of_tags_counts_what_has_a_listed_tag(tmp_path: Path) -> None:
     lists: dict[str, Any] = {"resources": ["rye", "tea"], "vocabulary": ["F", "M"]}
     log = read_tags(table(1), user="user", resource="item", tag="sex", **lists)
     store = read_tags(pack(log.as_events(), tmp_path / "store"))
-    found, packed = survey(log), survey(store)
+    report, packed = scan(log), scan(store)
     same = ("rows", "left_out", "records", "people", "activity", "repeats")
-    assert [getattr(packed, name) for name in same] == [getattr(found, name) for name in same]
-    assert {each.fate for each in packed.problems} == {"not counted"}
+    assert [getattr(packed, name) for name in same] == [getattr(report, name) for name in same]
+    assert {problem.fate for problem in packed.problems} == {"not counted"}
 
 
 @pytest.mark.parametrize("words", WORDS.values(), ids=WORDS.keys())
@@ -118,7 +120,7 @@ def test_batches_make_no_difference(words: dict[str, Any]) -> None:
     coded = pa.table({name: rows[name].dictionary_encode() for name in rows.column_names})
     for other in (singly, coded):
         again = read_events(other, user="user", item="item", items=["rye", "tea", "oat"], **words)
-        assert survey(again).to_json() == survey(log).to_json()
+        assert scan(again).to_json() == scan(log).to_json()
 
 
 def test_rows_add_up() -> None:
@@ -136,9 +138,9 @@ def test_rows_add_up() -> None:
         pa.table(dict(zip(("user", "item", "stars"), columns, strict=True))),
         user="user", item="item", items=["tea", "rye"], where="stars >= 3",
     )  # fmt: skip
-    found = survey(log)
-    assert (found.rows, found.left_out, found.records) == (7, 1, 1)
-    assert [str(each) for each in found.problems] == [
+    report = scan(log)
+    assert (report.rows, report.left_out, report.records) == (7, 1, 1)
+    assert [str(problem) for problem in report.problems] == [
         "1 row (14.3 %): nothing in column 'stars' (stars >= 3)",
         "1 row (14.3 %): nothing to compare in column 'stars' (stars >= 3): 'five'",
         "1 row (25.0 %): no user in column 'user'",
@@ -150,25 +152,25 @@ def test_rows_add_up() -> None:
 def test_a_row_that_another_condition_leaves_out_is_no_problem() -> None:
     rows = pa.table({"user": ["a", "b"], "item": ["tea", "tea"], "kind": ["click", "visit"], "stars": [None, "5"]})
     for where in (["kind = visit", "stars >= 3"], ["stars >= 3", "kind = visit"]):
-        assert survey(read_events(rows, user="user", item="item", items=["tea"], where=where)).all_counts
+        assert scan(read_events(rows, user="user", item="item", items=["tea"], where=where)).all_counts
 
 
-def test_repeats_and_heaviest_people() -> None:
+def test_repeats_and_heaviest_users() -> None:
     visits = [("ann", "tea")] * 5 + [("ann", "rye"), *((f"u{n}", "tea") for n in range(20))]
-    found = survey(EventLog.of(visits, items=["rye", "tea"]))
-    assert found.repeats is not None
-    assert (found.repeats.records, found.repeats.of, found.repeats.share_of_people) == (4, 26, 1.0)
-    assert found.activity is not None
-    assert found.activity.most == ((1, 6), (3, 8), (10, 15))
-    assert (found.activity.median, found.activity.most_of_90, found.activity.most_of_99) == (1, 1, 6)
-    assert not found.hints
-    once = survey(EventLog.of(visits[5:], items=["rye", "tea"]))
+    report = scan(EventLog.of(visits, items=["rye", "tea"]))
+    assert report.repeats is not None
+    assert (report.repeats.records, report.repeats.total, report.repeats.share_of_people) == (4, 26, 1.0)
+    assert report.activity is not None
+    assert report.activity.most == ((1, 6), (3, 8), (10, 15))
+    assert (report.activity.median, report.activity.most_of_90, report.activity.most_of_99) == (1, 1, 6)
+    assert not report.hints
+    once = scan(EventLog.of(visits[5:], items=["rye", "tea"]))
     assert once.hints == ("each person has an item once: --count users is more accurate",)
-    assert not survey(EventLog.of(visits[5:], items=["rye", "tea"], counting="users")).hints
+    assert not scan(EventLog.of(visits[5:], items=["rye", "tea"], counting="users")).hints
 
 
-def test_many_pairs_are_seen_in_a_part_of_the_people() -> None:
-    pairs, rng = SeenPairs(most=1_000), np.random.default_rng(1)
+def test_many_pairs_are_estimated_from_a_sample_of_the_users() -> None:
+    pairs, rng = DistinctPairs(most=1_000), np.random.default_rng(1)
     records = np.zeros(2_000, dtype=np.int64)
     all_keys = []
     for _ in range(20):
@@ -190,38 +192,40 @@ def test_values_that_are_cut_and_contexts_that_do_not_occur() -> None:
         {"u": [1, 2, 3, 4], "i": [7, 7, 7, 7], "v": [0.5, 3.0, 9.0, float("inf")], "t": ["2026-03-06"] * 4}
     )
     log = read_events(rows, user="u", item="i", items=[7], value="v", value_range="1,5", context="weekday:t")
-    found = survey(log)
-    assert found.values_cut == (1, 1)
-    assert found.hints == ("33.3 % of the values lie below 1 and 33.3 % above 5: they are cut to these",)
-    assert len(found.contexts_without_records) == 6
-    assert "Friday" not in found.contexts_without_records
-    assert [str(each) for each in found.problems] == ["1 row (25.0 %): no number in column 'v' (--value): 'inf'"]
+    report = scan(log)
+    assert report.values_cut == (1, 1)
+    assert report.hints == ("33.3 % of the values lie below 1 and 33.3 % above 5: they are cut to these",)
+    assert len(report.contexts_without_records) == 6
+    assert "Friday" not in report.contexts_without_records
+    assert [str(problem) for problem in report.problems] == [
+        "1 row (25.0 %): no number in column 'v' (--value): 'inf'"
+    ]
 
 
-def test_an_empty_text_is_a_person_and_said_so() -> None:
-    found = survey(EventLog.of([("", "tea"), ("", "rye"), ("ann", "tea")], items=["rye", "tea"]))
-    assert found.all_counts
-    assert found.people == 2
-    assert "one person, with 2 records, is an empty text in column 'user'" in found.hints[0]
+def test_an_empty_text_is_a_user_id_and_is_reported() -> None:
+    report = scan(EventLog.of([("", "tea"), ("", "rye"), ("ann", "tea")], items=["rye", "tea"]))
+    assert report.all_counts
+    assert report.people == 2
+    assert "one person, with 2 records, is an empty text in column 'user'" in report.hints[0]
 
 
 def test_a_log_without_rows_has_nothing_to_count() -> None:
     empty = pa.table({"user": pa.array([], pa.string()), "item": pa.array([], pa.string())})
-    found = survey(read_events(empty, user="user", item="item", items="tea"))
-    assert [each.role for each in found.problems] == ["log"]
-    assert (found.activity, found.repeats, found.people) == (None, None, 0)
+    report = scan(read_events(empty, user="user", item="item", items="tea"))
+    assert [problem.role for problem in report.problems] == ["log"]
+    assert (report.activity, report.repeats, report.people) == (None, None, 0)
 
 
 def test_examples_are_few_short_and_raw() -> None:
     bad = pa.array([b"caf\xe9", b"tea", b"caf\xe9", *(bytes([0xFF, 65 + n]) for n in range(9)), b"\xfe" * 2_000])
     rows = pa.table({"user": pa.array(range(13)), "item": bad.view(pa.string())})
-    found = survey(read_events(rows, user="user", item="item", items="tea")).problems[0]
-    assert (found.role, found.column, found.number) == ("item", "item", 12)
-    assert [each.text for each in found.examples] == ["caf\\xe9", "\\xffA", "\\xffB"]
-    assert found.remedy == "see --encoding"
+    problem = scan(read_events(rows, user="user", item="item", items="tea")).problems[0]
+    assert (problem.role, problem.column, problem.number) == ("item", "item", 12)
+    assert [example.text for example in problem.examples] == ["caf\\xe9", "\\xffA", "\\xffB"]
+    assert problem.remedy == "see --encoding"
 
 
-def test_nothing_is_said_of_who_people_are() -> None:
+def test_reports_do_not_name_users() -> None:
     visits = [(f"secret-{n % 5}", "tea") for n in range(50)]
-    found = survey(EventLog.of(visits, items=["tea"]))
-    assert "secret" not in str(found.to_json()) + str(found)
+    report = scan(EventLog.of(visits, items=["tea"]))
+    assert "secret" not in str(report.to_json()) + str(report)

@@ -6,15 +6,15 @@ import pyarrow as pa
 import pytest
 
 from headcount.events.inspect.preview import preview
-from headcount.events.inspect.suggest_roles import Guess, guess, time_remedy, well_parted
+from headcount.events.inspect.suggest_roles import Guess, guess, time_remedy, with_best_delimiter
 from headcount.events.sources.source import open_source
 
 
 def _guessed(tmp_path: Path, text: str) -> Guess:
     file = tmp_path / "rows.csv"
     file.write_text(text)
-    seen = preview(well_parted(open_source([str(file)]))[0])
-    return guess(seen.columns, seen.days, seen.texts)
+    previewed = preview(with_best_delimiter(open_source([str(file)]))[0])
+    return guess(previewed.columns, previewed.days, previewed.texts)
 
 
 def test_names_values_and_delimiters_tell_who_what_and_when(tmp_path: Path) -> None:
@@ -22,9 +22,9 @@ def test_names_values_and_delimiters_tell_who_what_and_when(tmp_path: Path) -> N
     assert _guessed(tmp_path, text) == Guess("events", "customer", "stock", "when", "%d/%m/%Y")
 
 
-def test_rows_about_people_are_told_from_events(tmp_path: Path) -> None:
-    found = _guessed(tmp_path, "id,age,town,income\n1,20,Rome,3\n")
-    assert (found.reads, found.user, found.item) == ("people", "id", None)
+def test_tables_of_users_are_recognized_as_not_being_events(tmp_path: Path) -> None:
+    guess = _guessed(tmp_path, "id,age,town,income\n1,20,Rome,3\n")
+    assert (guess.reads, guess.user, guess.item) == ("people", "id", None)
 
 
 def test_a_file_of_one_column_has_no_item(tmp_path: Path) -> None:
@@ -33,8 +33,8 @@ def test_a_file_of_one_column_has_no_item(tmp_path: Path) -> None:
 
 def test_a_preview_stops_after_enough_rows() -> None:
     batch = pa.record_batch({"user": ["ann"] * 8, "item": ["tea"] * 8})
-    seen = preview(open_source(pa.Table.from_batches([batch] * 5)), most=10)
-    assert (seen.rows, seen.whole, seen.columns[0]["first"]) == (16, False, ["ann"] * 3)
+    previewed = preview(open_source(pa.Table.from_batches([batch] * 5)), most=10)
+    assert (previewed.rows, previewed.whole, previewed.columns[0]["first"]) == (16, False, ["ann"] * 3)
 
 
 NUMBERS = {
@@ -55,19 +55,19 @@ NUMBERS = {
 @pytest.mark.parametrize("texts", NUMBERS)
 def test_the_notation_is_guessed_from_most_values(texts: str, tmp_path: Path) -> None:
     lines = [f"u{n};{text}" for n, text in enumerate(texts.split("|"))]
-    found = _guessed(tmp_path, "\n".join(["user;paid", *lines]))
-    assert (found.numbers, found.doubt) == (NUMBERS[texts], None)
+    guess = _guessed(tmp_path, "\n".join(["user;paid", *lines]))
+    assert (guess.numbers, guess.doubt) == (NUMBERS[texts], None)
 
 
 def test_a_point_before_three_digits_is_a_doubt(tmp_path: Path) -> None:
-    found = _guessed(tmp_path, "user;paid\nann;1.234\n")
-    assert not found.numbers
-    assert str(found.doubt).startswith("In 'paid', its decimal point may be a thousands separator: choose no flag")
+    guess = _guessed(tmp_path, "user;paid\nann;1.234\n")
+    assert not guess.numbers
+    assert str(guess.doubt).startswith("In 'paid', its decimal point may be a thousands separator: choose no flag")
 
 
 def test_columns_of_several_notations_get_flags_of_their_own(tmp_path: Path) -> None:
-    found = _guessed(tmp_path, "user;paid;rate\nann;15,30;0.5\n")
-    assert found.numbers == {"decimal": ["paid=,"]}
+    guess = _guessed(tmp_path, "user;paid;rate\nann;15,30;0.5\n")
+    assert guess.numbers == {"decimal": ["paid=,"]}
 
 
 TIMES = {

@@ -21,7 +21,7 @@ import pytest
 from numpy.typing import NDArray
 
 import headcount as hc
-from headcount.bounds import People
+from headcount.bounds import UsersPerColumn
 from headcount.bounds.kernels import sort_rows
 from headcount.bounds.kernels.sort_rows import sort_numbers
 from headcount.engines.local.engine import LocalEngine
@@ -141,16 +141,16 @@ def test_a_release_takes_no_longer_because_of_crafted_ids(craft: Callable[[int],
 CELLS, ROWS = 2_000_000, 100_000
 
 
-def _met_in_histories(cells: Words) -> Words:
+def _counts_in_histories(cells: Words) -> Words:
     return (_times(cells, 0x9E3779B1) >> np.uint64(12)) & np.uint64((1 << 18) - 1)
 
 
-def _met_among_columns(cells: Words) -> Words:
+def _counts_among_columns(cells: Words) -> Words:
     mixed = _times(cells, _GOLDEN)
     return (mixed ^ (mixed >> _HALF)) & np.uint64((1 << 18) - 1)
 
 
-@pytest.mark.parametrize("slot", [_met_in_histories, _met_among_columns])
+@pytest.mark.parametrize("slot", [_counts_in_histories, _counts_among_columns])
 def test_crafted_cells_take_no_longer(slot: Callable[[Words], Words]) -> None:
     """One user has those of the first slots alone: formerly 10⁹ steps and more."""
     catalogue, engine = Catalogue.of(range(CELLS)), LocalEngine(threads=1)
@@ -158,9 +158,9 @@ def test_crafted_cells_take_no_longer(slot: Callable[[Words], Words]) -> None:
     def counted(cells: NDArray[np.int64]) -> float:
         table = pa.table({"user": np.zeros(cells.size, np.int64), "item": cells})
         log = EventLog(source=TableSource(table), roles=Roles("user", "item", None), catalogue=catalogue)
-        found = engine.measure(log, People("items"), bytes(16))
-        assert found.sensitive_columns.tolist() == np.sort(cells).tolist()
-        return seconds(lambda: engine.measure(log, People("items"), bytes(16)))
+        measured = engine.measure(log, UsersPerColumn("items"), bytes(16))
+        assert measured.sensitive_columns.tolist() == np.sort(cells).tolist()
+        return seconds(lambda: engine.measure(log, UsersPerColumn("items"), bytes(16)))
 
     random = np.random.default_rng(3).permutation(CELLS)[:ROWS]
     crafted = np.argsort(slot(np.arange(CELLS, dtype=np.uint64)), kind="stable")[:ROWS]
@@ -175,11 +175,11 @@ def test_every_process_and_every_table_draws_other_words() -> None:
     processes = [subprocess.run([sys.executable, "-c", _DRAW], capture_output=True, check=True) for _ in range(2)]
     tables = NumberTable()._words, NumberTable()._words, TextTable()._words, TextTable()._words
     words = [
-        *(eval(each.stdout) for each in processes),
+        *(eval(process.stdout) for process in processes),
         secret_words().tolist(),
-        *(each.tolist() for each in tables),
+        *(process.tolist() for process in tables),
     ]
-    assert len({word for each in words for word in each}) == 7 * keyed_hash.WORDS
+    assert len({word for words_of_process in words for word in words_of_process}) == 7 * keyed_hash.WORDS
 
 
 def test_tables_draw_other_words_in_one_process() -> None:

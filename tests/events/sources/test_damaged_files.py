@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headcount.bounds import Sample
+from headcount.bounds import SampleRecords
 from headcount.errors import CallerError, DataError
 from headcount.events.catalogue import read_catalogue
 from headcount.events.log import read_events
@@ -64,7 +64,7 @@ def read(path: Path) -> None:
     log = read_events(
         path, user="user", item="item", context="weekday:time", items="tea 1,tea 2", where="item != tea 3"
     )
-    ReferenceEngine().measure(log, Sample(10**6), bytes(16))
+    ReferenceEngine().measure(log, SampleRecords(10**6), bytes(16))
 
 
 def damaged(content: bytes) -> Iterator[bytes]:
@@ -156,4 +156,4 @@ def test_texts_in_memory_that_point_nowhere_are_refused(coded: bool) -> None:
     items = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int32()), texts) if coded else texts
     log = read_events(pa.table({"user": [1, 2, 3], "item": items}), user="user", item="item", items=["tea"])
     with pytest.raises(DataError, match="cannot be read"):
-        ReferenceEngine().measure(log, Sample(1), bytes(16))
+        ReferenceEngine().measure(log, SampleRecords(1), bytes(16))

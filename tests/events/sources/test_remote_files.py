@@ -28,11 +28,11 @@ class Web(BaseHTTPRequestHandler):
     """Hands over what it is told to, and notes what it was asked."""
 
     files: ClassVar[dict[str, bytes]] = {}
-    asked: ClassVar[list[tuple[str, str | None]]] = []
+    requests: ClassVar[list[tuple[str, str | None]]] = []
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
-        type(self).asked.append((self.path, self.headers.get("Authorization")))
+        type(self).requests.append((self.path, self.headers.get("Authorization")))
         if path.startswith("/moved/"):
             self.send_response(302)
             self.send_header("Location", path.removeprefix("/moved"))
@@ -54,7 +54,7 @@ def web() -> Iterator[str]:
     parquet = io.BytesIO()
     pq.write_table(pa.table({"who": ["ann"], "what": ["tea"]}), parquet)
     Web.files = {"/a.csv": CSV, "/day=1/b.csv": CSV, "/c.parquet": parquet.getvalue()}
-    Web.asked = []
+    Web.requests = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), Web)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -67,7 +67,7 @@ def test_files_are_fetched_once(web: str, tmp_path: Path, monkeypatch: pytest.Mo
     log = hc.read_events([f"{web}/a.csv", f"{web}/day=1/b.csv"], **WORDS)
     assert (hc.check(log).records, hc.check(log).people) == (4, 2)
     assert log.source.name == f"{web}/a.csv (and 1 more)"
-    assert len(Web.asked) == 2
+    assert len(Web.requests) == 2
     log = hc.read_events(f"{web}/day=1/b.csv", **WORDS, context="day", contexts="1,2")
     assert hc.check(log).all_counts
     assert hc.check(hc.read_events(f"{web}/c.parquet", **WORDS)).records == 1
@@ -75,12 +75,12 @@ def test_files_are_fetched_once(web: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_secret_is_sent_and_not_told(web: str) -> None:
+def test_credentials_are_sent_and_not_shown(web: str) -> None:
     there = web.replace("http://", "http://ann:planted@")
     log = hc.read_events(f"{there}/a.csv?token=planted", **WORDS)
     assert "planted" not in f"{log!r} {log.source.name}"
-    told = "Basic " + base64.b64encode(b"ann:planted").decode()
-    assert Web.asked == [("/a.csv?token=planted", told)]
+    header = "Basic " + base64.b64encode(b"ann:planted").decode()
+    assert Web.requests == [("/a.csv?token=planted", header)]
     for path in ("none.csv", "cut/a.csv", "*.csv"):
         with pytest.raises(HeadcountError) as raised:
             hc.read_events(f"{there}/{path}?token=planted", **WORDS)
@@ -90,17 +90,17 @@ def test_what_is_secret_is_sent_and_not_told(web: str) -> None:
 def test_a_password_does_not_follow_to_another_place(web: str) -> None:
     there = web.replace("http://", "http://ann:planted@")
     assert hc.check(hc.read_events(f"{there}/moved/a.csv", **WORDS)).records == 2
-    assert [told is None for _, told in Web.asked] == [False, True]
+    assert [header is None for _, header in Web.requests] == [False, True]
 
 
 def test_what_goes_wrong_on_the_web(web: str) -> None:
-    for path, kind, said in (
+    for path, kind, message in (
         ("none.csv", DataError, "does not exist"),
         ("cut/a.csv", SurroundingsError, "cannot be fetched"),
         ("*.csv", UsageError, "is a pattern"),
         ("a.txt2", UsageError, "says no format"),
     ):
-        with pytest.raises(kind, match=said):
+        with pytest.raises(kind, match=message):
             hc.read_events(f"{web}/{path}", **WORDS)
     with pytest.raises(UsageError, match="given twice"):
         hc.read_events([f"{web}/a.csv", f"{web}/a.csv"], **WORDS)
@@ -111,7 +111,7 @@ def test_what_goes_wrong_on_the_web(web: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "found"),
+    ("pattern", "expected"),
     [
         ("b/*.csv", ["b/1.csv", "b/2.csv"]),
         ("b/[12].csv", ["b/1.csv", "b/2.csv"]),
@@ -122,18 +122,18 @@ def test_what_goes_wrong_on_the_web(web: str) -> None:
     ],
 )
 def test_patterns_in_a_store_that_is_not_this_machine(
-    pattern: str, found: list[str] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pattern: str, expected: list[str] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("b/1.csv", "b/2.csv", "b/day=1/3.csv", "b/day=1/x/4.csv", "b/day=1/_hidden.csv2", "c/5.csv"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(CSV)
     store = pafs.SubTreeFileSystem(str(tmp_path), pafs.LocalFileSystem())
     monkeypatch.setattr(paths, "_from_uri", lambda uri: (store, uri.removeprefix("store://")))
-    if found is None:
+    if expected is None:
         with pytest.raises(DataError, match="matches no file"):
             readers.open_source(f"store://{pattern}")
         return
     source = readers.open_source(f"store://{pattern}")
     assert isinstance(source, readers.FileSource)
-    assert list(source.files) == found
-    assert sum(batch.num_rows for batch in source.batches(["who"])) == 2 * len(found)
+    assert list(source.files) == expected
+    assert sum(batch.num_rows for batch in source.batches(["who"])) == 2 * len(expected)

@@ -202,11 +202,11 @@ def test_columns_of_objects_are_text_value_by_value() -> None:
     ]
     texts = ["1", "1", "1.0", "true", None, None, None, None, None, "2026-03-06 00:00:00", None, None]
     few = [*objects[:2], *objects[9:10]]
-    for made in (pd.Series(objects, dtype=object), pd.Series(few, dtype=object).astype("category")):
-        source = open_source(pd.DataFrame({"n": range(len(made)), "user": made, "f": 0.5}))
+    for column in (pd.Series(objects, dtype=object), pd.Series(few, dtype=object).astype("category")):
+        source = open_source(pd.DataFrame({"n": range(len(column)), "user": column, "f": 0.5}))
         assert [str(source.type_of(name)) for name in ("n", "user", "f")] == ["int64", "string", "double"]
         (batch,) = source.batches(["user"])
-        wanted = texts if len(made) == len(texts) else [*texts[:2], texts[9]]
+        wanted = texts if len(column) == len(texts) else [*texts[:2], texts[9]]
         assert batch.column("user").to_pylist() == wanted
     assert str(open_source(pd.DataFrame({"user": pd.Series([7], dtype=object)})).type_of("user")) == "string"
     assert "ann" not in repr(open_source(pd.DataFrame({"user": ["ann"]})))
@@ -214,11 +214,11 @@ def test_columns_of_objects_are_text_value_by_value() -> None:
 
 def test_no_text_or_index_entry_makes_a_frame_fail() -> None:
     """Python strings need be no Unicode, and an index may hold anything."""
-    said = pd.array(["tea", "\ud800"], dtype=pd.StringDtype("python"))
+    items = pd.array(["tea", "\ud800"], dtype=pd.StringDtype("python"))
     for index in (["x", 3], [2**70, None], [("a", 1.0), "b"], pd.Index(["x", "\ud800"], dtype=object)):
-        frame = pd.DataFrame({"user": ["a", "b"], "item": said}, index=pd.Index(index, dtype=object, name="key"))
-        for made in (frame, frame.astype({"item": pd.CategoricalDtype(pd.Series(said))})):
-            source = open_source(made)
+        frame = pd.DataFrame({"user": ["a", "b"], "item": items}, index=pd.Index(index, dtype=object, name="key"))
+        for table in (frame, frame.astype({"item": pd.CategoricalDtype(pd.Series(items))})):
+            source = open_source(table)
             assert source.names == ["user", "item", "key"]
             (batch,) = source.batches(["item"])
             assert batch.column("item").to_pylist() == ["tea", None]
@@ -367,13 +367,13 @@ def _not_text(path: Path) -> None:
     path.write_bytes(b"item,caf\xe9\n")
 
 
-def _gone(path: Path) -> None:
+def _fail_as_removed(path: Path) -> None:
     path.unlink()
 
 
 Fault = Callable[[Path], None]
 FAULTS: list[tuple[str, Fault | None]] = [
-    *((ending, fault) for ending in (".parquet", ".csv", ".arrow") for fault in (None, _gone)),
+    *((ending, fault) for ending in (".parquet", ".csv", ".arrow") for fault in (None, _fail_as_removed)),
     *(
         (ending, fault)
         for ending in (".parquet", ".arrow")
@@ -385,10 +385,10 @@ FAULTS: list[tuple[str, Fault | None]] = [
 
 def _read_all(events: str, item: str, path: Path, fault: Fault | None) -> None:
     """Describe a log, look whether it is there and read it; a file may vanish in between."""
-    if fault not in (None, _gone):
+    if fault not in (None, _fail_as_removed):
         fault(path)
     log = read_events(events, user="user", item=item, items="tea")
-    if fault is _gone:
+    if fault is _fail_as_removed:
         fault(path)
     check_reachable(log.source)
     list(EncodedLog(log).batches())
@@ -400,7 +400,7 @@ def test_no_error_names_or_counts_files_that_were_listed(
     given: str, ending: str, fault: Fault | None, tmp_path: Path
 ) -> None:
     """A folder may be named after a user, so names and number of listed files say who is there."""
-    said = set()
+    messages = set()
     for number, users in enumerate((["ann0815"], ["ann0815", "bob4711"], ["bob4711", "eve0007", "liv9999"])):
         for last in (True, False):
             place = by_user(tmp_path / f"{number}{last}", ending, *users, "mallory")
@@ -411,23 +411,23 @@ def test_no_error_names_or_counts_files_that_were_listed(
                 _read_all(given.format(place), "item" if fault else "itme", path, fault)
             words = str(raised.value)
             assert given.format(place) in words
-            assert not any(each in words for each in (*users, "mallory", "more", "user="))
-            if fault not in (None, _gone, _other_columns):
+            assert not any(user in words for user in (*users, "mallory", "more", "user="))
+            if fault not in (None, _fail_as_removed, _other_columns):
                 assert raised.value.file == str(path)
-            said.add((last, words.replace(str(place), "")))
-    assert len({words for last, words in said if last}) == 1
+            messages.add((last, words.replace(str(place), "")))
+    assert len({words for last, words in messages if last}) == 1
 
 
 def test_no_error_about_paths_names_files_that_were_listed(tmp_path: Path) -> None:
     place = by_user(tmp_path, ".csv", "ann0815")
     (place / "user=bob4711").mkdir()
     (place / "user=bob4711" / "log.xlsx").touch()
-    for paths, said in (
+    for paths, message in (
         ([f"{place}/user=b*"], r"user=b\* holds no event files"),
         ([f"{place}/*/*"], r"^a file has a file name that says no format"),
         ([f"{place}/user=a*", f"{place}/*/part.csv"], r"^a file is given twice"),
     ):
-        with pytest.raises(CallerError, match=said) as raised:
+        with pytest.raises(CallerError, match=message) as raised:
             read_events(paths, user="user", item="item", items="tea")
         assert "ann0815" not in str(raised.value)
         assert "bob4711" not in str(raised.value)

@@ -14,7 +14,15 @@ from headcount.lab.as_published.recommender.pncf import Settings
 from headcount.lab.as_published.recommender.pncf_operations import Mechanism
 from headcount.lab.attack import recommenders
 from headcount.lab.attack.recommenders import AsPublished, Plain, Private, Reader
-from headcount.lab.attack.sybil_knn import Attack, AttackResult, Scene, Victim, agreed, mount, risen
+from headcount.lab.attack.sybil_knn import (
+    Attack,
+    AttackResult,
+    Scene,
+    Victim,
+    combine_lists,
+    mount,
+    rank_risen_items,
+)
 from headcount.lab.recommender.neighbourhood import Neighbourhood
 from headcount.lab.recommender.ratings import Ratings
 from headcount.noise import SeededNoise
@@ -49,30 +57,30 @@ class Blind:
 
 
 def test_copies_recover_all_from_the_plain_user_based_method(ratings: Ratings) -> None:
-    found = mount(ratings, Plain(Neighbourhood(by="user", k=5)), SMALL)
-    assert found.total("recovered") == found.total("guessed") == 12 * 5
-    assert found.times("uniform") > 5
-    assert found.interval("uniform")[0] > 4
-    assert found.times("absent") > 3
+    result = mount(ratings, Plain(Neighbourhood(by="user", k=5)), SMALL)
+    assert result.total("recovered") == result.total("guessed") == 12 * 5
+    assert result.times("uniform") > 5
+    assert result.interval("uniform")[0] > 4
+    assert result.times("absent") > 3
 
 
-def test_two_looks_recover_much_from_the_plain_item_based_method(ratings: Ratings) -> None:
+def test_two_observations_recover_much_from_the_plain_item_based_method(ratings: Ratings) -> None:
     attack = Attack(victims=12, known=6, guesses=5, looks="twice", meanwhile=0.002)
-    found = mount(ratings, Plain(Neighbourhood(by="item", k=5)), attack)
-    assert found.times("uniform") > 4
-    assert found.interval("absent")[0] > 1.5
+    result = mount(ratings, Plain(Neighbourhood(by="item", k=5)), attack)
+    assert result.times("uniform") > 4
+    assert result.interval("absent")[0] > 1.5
 
 
 @pytest.mark.parametrize("looks", ["once", "twice"])
 def test_where_the_victim_does_not_matter_the_attack_is_at_chance(ratings: Ratings, looks: Any) -> None:
     attack = Attack(victims=60, known=6, fakes=3, guesses=8, looks=looks, meanwhile=0.2)
-    found = mount(ratings, Blind(np.random.Generator(np.random.PCG64(5))), attack)
+    result = mount(ratings, Blind(np.random.Generator(np.random.PCG64(5))), attack)
     for baseline in ("uniform", "absent"):
-        low, high = found.interval(baseline)
+        low, high = result.interval(baseline)
         assert low < 1 < high
 
 
-def test_counts_without_noise_leak_to_those_who_look_twice(ratings: Ratings) -> None:
+def test_counts_without_noise_leak_to_repeated_observations(ratings: Ratings) -> None:
     ways: tuple[Literal["once", "twice"], ...] = ("once", "twice")
     once, twice = (
         mount(ratings, Popular(), Attack(victims=40, known=6, fakes=3, guesses=5, looks=looks, meanwhile=0.05))
@@ -84,8 +92,8 @@ def test_counts_without_noise_leak_to_those_who_look_twice(ratings: Ratings) -> 
 
 def test_the_published_method_is_read_by_every_fake_anew(ratings: Ratings) -> None:
     settings = Settings(neighbourhood=Neighbourhood(by="user", k=5), mechanism=Mechanism(epsilon=1e6))
-    found = mount(ratings, AsPublished(settings, SeededNoise(1)), SMALL)
-    assert found.times("uniform") > 5  # so large an ε hides nothing
+    result = mount(ratings, AsPublished(settings, SeededNoise(1)), SMALL)
+    assert result.times("uniform") > 5  # so large an ε hides nothing
     hidden = Settings(neighbourhood=Neighbourhood(by="user", k=5), mechanism=Mechanism(epsilon=1e-3))
     assert mount(ratings, AsPublished(hidden, SeededNoise(1)), SMALL).times("uniform") < 2
 
@@ -106,17 +114,17 @@ def test_the_proven_method_is_fitted_once_with_the_fakes_in_it(
 
     monkeypatch.setattr(recommenders, "fit_ratings", fit_ratings)
     noise = SeededNoise(1)
-    found = mount(ratings, Private("1", "1e-6", (1.0, 5.0), noise), SMALL)
+    result = mount(ratings, Private("1", "1e-6", (1.0, 5.0), noise), SMALL)
     assert fitted == [(150 + 4, "1", "1e-6", (1.0, 5.0), noise)] * 24  # with and without each of 12 victims
-    assert found.times("absent") == 1.0
+    assert result.times("absent") == 1.0
 
 
-def test_a_scene_hides_what_is_not_known_and_leaves_the_victim_out() -> None:
+def test_a_scene_hides_the_attackers_unknowns_and_leaves_the_victim_out() -> None:
     ratings = Ratings.of([0, 0, 0, 1, 1], [0, 1, 2, 0, 2], [1.0, 2.0, 3.0, 4.0, 5.0], n_items=4)
     late = np.array([True, True, True, True, False])
     scene = Scene.of(ratings, 0, np.array([1], dtype=np.int32), late)
     assert (scene.known.tolist(), scene.given.tolist(), scene.hidden.tolist()) == ([1], [2.0], [0, 2])
-    assert [each.tolist() for each in scene.absent.of_user(0)] == [[], []]
+    assert [array.tolist() for array in scene.absent.of_user(0)] == [[], []]
     assert scene.idle.of_user(0)[0].tolist() == [1]
     assert scene.idle.of_user(1)[0].tolist() == [0, 2]
     assert scene.before.of_user(0)[0].tolist() == [1]
@@ -134,35 +142,37 @@ def test_baselines_by_hand() -> None:
             return lambda items, values, count: np.array([1, 3], dtype=np.int32)[:count]
 
     attack = Attack(victims=1, known=1, fakes=1, guesses=2, seed=1)
-    found = mount(ratings, Fixed(), attack).victims[0]
-    known = next(item for item in range(3) if found == _expected(item))
-    assert known in (0, 1, 2)
+    victim = mount(ratings, Fixed(), attack).victims[0]
+    attacker_item = next(item for item in range(3) if victim == _expected(item))
+    assert attacker_item in (0, 1, 2)
 
 
-def _expected(known: int) -> Victim:
+def _expected(attacker_item: int) -> Victim:
     others = {0: 1, 1: 1, 2: 0, 3: 1}  # how often others rated each item
-    hidden = {0, 1, 2} - {known}
-    guesses = [item for item in (1, 3) if item != known]
-    popular = sum(others[item] for item in hidden) / sum(others[item] for item in range(4) if item != known)
+    hidden = {0, 1, 2} - {attacker_item}
+    guesses = [item for item in (1, 3) if item != attacker_item]
+    popular = sum(others[item] for item in hidden) / sum(
+        others[item] for item in range(4) if item != attacker_item
+    )
     hits = len(hidden & set(guesses))
     many = len(guesses)
     return Victim(hits, many, 2, many * 2 / 3, many * popular, float(hits))
 
 
 def test_lists_are_summed_up_by_votes_and_ranks() -> None:
-    made = [np.array(each, dtype=np.int32) for each in ([4, 2, 9], [2, 4, 8], [7, 2, 4])]
-    assert agreed(made, np.array([9], dtype=np.int32), 3).tolist() == [2, 4, 7]
-    before = [np.array(each, dtype=np.int32) for each in ([1, 2, 3], [1, 2, 3])]
-    after = [np.array(each, dtype=np.int32) for each in ([3, 1, 2], [1, 3, 5])]
-    assert risen(before, after, np.array([5], dtype=np.int32), 4).tolist() == [3]
+    lists = [np.array(items, dtype=np.int32) for items in ([4, 2, 9], [2, 4, 8], [7, 2, 4])]
+    assert combine_lists(lists, np.array([9], dtype=np.int32), 3).tolist() == [2, 4, 7]
+    before = [np.array(items, dtype=np.int32) for items in ([1, 2, 3], [1, 2, 3])]
+    after = [np.array(items, dtype=np.int32) for items in ([3, 1, 2], [1, 3, 5])]
+    assert rank_risen_items(before, after, np.array([5], dtype=np.int32), 4).tolist() == [3]
 
 
 def test_numbers_and_intervals() -> None:
     victims = tuple(Victim(hits, 10, 20, 1.0, 2.0, float(base)) for hits, base in ((8, 4), (6, 3), (10, 5)))
-    found = AttackResult(victims, 1)
-    assert [found.times(each) for each in ("uniform", "popular", "absent")] == [8.0, 4.0, 2.0]
-    assert found.interval("absent") == (2.0, 2.0)
-    low, high = found.interval("uniform")
+    result = AttackResult(victims, 1)
+    assert [result.times(baseline) for baseline in ("uniform", "popular", "absent")] == [8.0, 4.0, 2.0]
+    assert result.interval("absent") == (2.0, 2.0)
+    low, high = result.interval("uniform")
     assert 6.0 <= low < 8.0 < high <= 10.0
     none = AttackResult((Victim(3, 10, 20, 1.0, 2.0, 0.0),), 1)
     assert none.to_json()["baselines"]["absent"] == {"recovered": 0.0, "times": None, "interval": [None, None]}
@@ -182,6 +192,6 @@ def test_what_is_no_attack_is_refused(wrong: dict[str, Any], complaint: str) -> 
         Attack(**wrong)
 
 
-def test_too_few_people_with_enough_ratings_are_refused(ratings: Ratings) -> None:
+def test_too_few_users_with_enough_ratings_are_refused(ratings: Ratings) -> None:
     with pytest.raises(UsageError, match="people have 90 ratings or more"):
         mount(ratings, Popular(), Attack(victims=2, known=80))

@@ -24,7 +24,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from headcount.accounting.budget import Price
+from headcount.accounting.budget import Cost
 from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.bounds import CountBound, Sensitivity
 from headcount.engines.engine import Engine
@@ -47,8 +47,8 @@ class Moved:
     @property
     def violation(self) -> bool:
         """Whether somebody moved more than was declared."""
-        found, most = self.sensitivity, self.declared
-        return found.l1 > most.l1 or found.l2_squared > most.l2_squared or found.linf > most.linf
+        measured, most = self.sensitivity, self.declared
+        return measured.l1 > most.l1 or measured.l2_squared > most.l2_squared or measured.linf > most.linf
 
 
 def histories(items: int, most: int) -> list[History]:
@@ -58,7 +58,7 @@ def histories(items: int, most: int) -> list[History]:
     [(), (0,), (1,), (0, 0), (0, 1), (1, 1)]
     """
     sizes = range(most + 1)
-    return [each for size in sizes for each in itertools.combinations_with_replacement(range(items), size)]
+    return [history for size in sizes for history in itertools.combinations_with_replacement(range(items), size)]
 
 
 def adjacent_pairs(people: int, items: int, most: int) -> Iterator[Pair]:
@@ -88,23 +88,25 @@ def exact_sensitivity(engine: Engine, bound: CountBound, pairs: Iterable[Pair], 
     return Moved(worst, declared, where)
 
 
-def kept_law(history: History, items: int, limit: int) -> Law:
+def kept_distribution(history: History, items: int, limit: int) -> Law:
     """Return the law of the counts that one person keeps: so many random records, all sets of them alike.
 
-    >>> kept_law((0, 1), 2, 1)
+    >>> kept_distribution((0, 1), 2, 1)
     {(1, 0): Fraction(1, 2), (0, 1): Fraction(1, 2)}
     """
     sets = list(itertools.combinations(history, min(limit, len(history))))
-    found = Counter(tuple(kept.count(item) for item in range(items)) for kept in sets)
-    return {counts: Fraction(times, len(sets)) for counts, times in found.items()}
+    counts = Counter(tuple(kept.count(item) for item in range(items)) for kept in sets)
+    return {counts: Fraction(times, len(sets)) for counts, times in counts.items()}
 
 
-def counts_law(people: Iterable[History], items: int, limit: int) -> Law:
+def counts_distribution(people: Iterable[History], items: int, limit: int) -> Law:
     """Return the law of everybody's kept counts together."""
     law: dict[Counts, Fraction] = {(0,) * items: Fraction(1)}
     for history in people:
         added: dict[Counts, Fraction] = defaultdict(Fraction)
-        for (before, p), (kept, q) in itertools.product(law.items(), kept_law(history, items, limit).items()):
+        for (before, p), (kept, q) in itertools.product(
+            law.items(), kept_distribution(history, items, limit).items()
+        ):
             added[tuple(a + b for a, b in zip(before, kept, strict=True))] += p * q
         law = added
     return law
@@ -118,12 +120,12 @@ def exact_loss(name: str, limit: int, epsilon: Decimal, pair: Pair) -> float:
     1.0
     """
     method = build(name, {"limit": limit, "what": "items"})
-    law = method.laws(log_of(pair, present=True), Price.of(epsilon))["items"]
+    law = method.noise_distributions(log_of(pair, present=True), Cost.of(epsilon))["items"]
     if not isinstance(law, DiscreteLaplace):
         raise TypeError(f"the exact loss is worked out for Laplace noise, and {name} has {law.in_words()}")
     return worst_ratio(
-        counts_law([pair.person, *pair.crowd], pair.items, limit),
-        counts_law(pair.crowd, pair.items, limit),
+        counts_distribution([pair.person, *pair.crowd], pair.items, limit),
+        counts_distribution(pair.crowd, pair.items, limit),
         float(law.scale),
     )
 

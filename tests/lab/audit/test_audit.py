@@ -18,8 +18,8 @@ from headcount.lab.audit import targets_under_audit
 from headcount.lab.audit.adjacent_logs import Pair, crafted, drawn
 from headcount.lab.audit.audit import CONFIDENCE, Finding, audit
 from headcount.lab.audit.method_cases import CASES
-from headcount.lab.audit.observe import seen
-from headcount.lab.audit.outcome_sets import Observations, OutcomeSet, Score, chosen_outcomes
+from headcount.lab.audit.observe import observe_release
+from headcount.lab.audit.outcome_sets import Observations, OutcomeSet, Score, choose_outcomes
 from headcount.lab.audit.targets import NAMES, is_proven, pairs_for, target
 from headcount.lab.audit.targets_under_audit import Target, log_of
 from headcount.noise import SeededNoise
@@ -34,30 +34,30 @@ def tossed(coin: Coin, runs: int, seed: int) -> Finding:
     return audit(target, list(PAIRS.values())[:2], runs, seed=seed)
 
 
-def test_a_coin_that_keeps_its_promise_is_hardly_ever_accused() -> None:
+def test_a_coin_that_keeps_its_guarantee_is_hardly_ever_accused() -> None:
     """Each of 100 audits is wrong with probability below 0.001; five accusations are one in ten million."""
-    found = [tossed(Coin(), 2000, seed) for seed in range(100)]
-    assert sum(each.violation for each in found) < 5
-    assert 0.75 < np.mean([each.lower_bound for each in found]) < 1
+    results = [tossed(Coin(), 2000, seed) for seed in range(100)]
+    assert sum(result.violation for result in results) < 5
+    assert 0.75 < np.mean([result.lower_bound for result in results]) < 1
 
 
-def test_a_coin_that_promises_a_little_too_much_is_found_out() -> None:
+def test_a_coin_that_claims_slightly_too_much_privacy_is_rejected() -> None:
     assert tossed(Coin(more=0.1), 100_000, 1).violation
     assert not tossed(Coin(more=0.1), 1000, 1).violation  # that few runs tell nothing
 
 
-def test_what_is_known_is_told_after_each_look() -> None:
+def test_the_lower_bound_is_reported_after_every_look() -> None:
     early: list[float] = []
-    asked: Any = Coin()
-    found = audit(asked, [PAIRS["a tie"]], 5000, found=lambda known: early.append(known.lower_bound))
+    audit_target: Any = Coin()
+    result = audit(audit_target, [PAIRS["a tie"]], 5000, found=lambda progress: early.append(progress.lower_bound))
     assert len(early) == 3
-    assert early[-1] == found.lower_bound
+    assert early[-1] == result.lower_bound
     assert early == sorted(early)
 
 
 def test_without_a_seed_no_two_audits_are_alike() -> None:
-    asked: Any = Coin()
-    first, second = (audit(asked, [PAIRS["a tie"]], 5000, seed=None) for _ in range(2))
+    audit_target: Any = Coin()
+    first, second = (audit(audit_target, [PAIRS["a tie"]], 5000, seed=None) for _ in range(2))
     assert first.to_json() != second.to_json()
 
 
@@ -74,32 +74,34 @@ def test_events_are_chosen_on_other_runs_than_they_are_judged_on() -> None:
 def test_the_same_seed_gives_the_same_finding_whatever_the_processes() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    asked = target("sra", 2, Decimal(1)), [PAIRS["at the limit"]], 3000
+    arguments = target("sra", 2, Decimal(1)), [PAIRS["at the limit"]], 3000
     with ThreadPoolExecutor(2) as pool:
-        assert audit(*asked, pool=pool).to_json() == audit(*asked).to_json()
-    assert audit(*asked, seed=2).to_json() != audit(*asked).to_json()
+        assert audit(*arguments, pool=pool).to_json() == audit(*arguments).to_json()
+    assert audit(*arguments, seed=2).to_json() != audit(*arguments).to_json()
 
 
 @pytest.mark.parametrize("name", sorted(name for name, case in CASES.items() if case.copies))
-def test_copies_in_one_release_have_the_law_of_single_runs(name: str) -> None:
+def test_copies_in_one_release_have_the_distribution_of_single_runs(name: str) -> None:
     """Compared by chi-square over outcomes, tails pooled; false alarms below LEVEL."""
     pair = Pair("two", "", 2, ((0, 1, 1), (1,)), (0, 0, 1))
     many = replace(target(name, 2, Decimal(1)), copies=True).observe(pair, SeededNoise(1), 60_000, present=True)
     once = replace(target(name, 2, Decimal(1)), copies=False).observe(pair, SeededNoise(2), 600, present=True)
     assert set(once.kinds) == set(many.kinds)
     law = _pooled(many)
-    seen_once = _pooled(once)
-    assert fits(seen_once, {key: law.get(key, 0) / 60_000 for key in law | seen_once}) > LEVEL
+    from_single_runs = _pooled(once)
+    assert fits(from_single_runs, {key: law.get(key, 0) / 60_000 for key in law | from_single_runs}) > LEVEL
 
 
-def test_copies_of_a_method_that_chooses_for_all_have_another_law() -> None:
+def test_copies_of_a_method_that_chooses_for_all_have_another_distribution() -> None:
     """That the comparison can tell: DPSense chooses one limit for all copies."""
     pair = Pair("two", "", 2, ((0, 1, 1), (1,)), (0, 0, 1))
-    asked = target("dpsense", 2, Decimal(1))
-    many = replace(asked, copies=True).observe(pair, SeededNoise(1), 20_000, present=True)
-    once = asked.observe(pair, SeededNoise(2), 300, present=True)
-    law, found = _pooled(many), _pooled(once)
-    assert fits(found, {key: max(law.get(key, 0), 0.5) / 20_000 for key in law | found}) < LEVEL
+    audit_target = target("dpsense", 2, Decimal(1))
+    many = replace(audit_target, copies=True).observe(pair, SeededNoise(1), 20_000, present=True)
+    once = audit_target.observe(pair, SeededNoise(2), 300, present=True)
+    law, from_single_runs = _pooled(many), _pooled(once)
+    assert (
+        fits(from_single_runs, {key: max(law.get(key, 0), 0.5) / 20_000 for key in law | from_single_runs}) < LEVEL
+    )
 
 
 def _pooled(runs: Observations) -> dict[Any, int]:
@@ -115,21 +117,21 @@ def _pooled(runs: Observations) -> dict[Any, int]:
 class Remembering(LocalEngine):
     """Measures each bound once, and gives the same choices of people's records to every later run."""
 
-    known: dict[Any, Any] = field(default_factory=dict)
+    stored_measurements: dict[Any, Any] = field(default_factory=dict)
 
     def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
-        if (id(log), bound) not in self.known:
-            self.known[id(log), bound] = super().measure(log, bound, secret)
-        measured: Measured_co = self.known[id(log), bound]
+        if (id(log), bound) not in self.stored_measurements:
+            self.stored_measurements[id(log), bound] = super().measure(log, bound, secret)
+        measured: Measured_co = self.stored_measurements[id(log), bound]
         return measured
 
 
-def differs(asked: Target, pair: Pair, runs: int = 3) -> bool:
+def differs(audit_target: Target, pair: Pair, runs: int = 3) -> bool:
     """Say whether runs by one engine differ from runs with the same draws by an engine each."""
     for present in (True, False):
-        kept = asked.observe(pair, SeededNoise(5), runs, present=present)
+        kept = audit_target.observe(pair, SeededNoise(5), runs, present=present)
         with mock.patch.object(targets_under_audit, "_engine", lambda kind, _: kind(threads=1)):
-            fresh = asked.observe(pair, SeededNoise(5), runs, present=present)
+            fresh = audit_target.observe(pair, SeededNoise(5), runs, present=present)
         if kept.kinds.tolist() != fresh.kinds.tolist() or not np.array_equal(kept.numbers, fresh.numbers):
             return True
     return False
@@ -142,37 +144,37 @@ def test_runs_of_an_engine_that_keeps_what_it_read_are_runs_of_a_new_one(name: s
         assert not differs(replace(target(name, 2, Decimal(1)), copies=False), pair), pair.name
 
 
-def test_an_engine_that_keeps_draws_is_told_from_new_ones() -> None:
-    asked = replace(target("sra", 2, Decimal(1)), copies=False, engine=Remembering)
-    assert differs(asked, PAIRS["of many items"], runs=12)
+def test_an_engine_that_reuses_draws_is_distinguished_from_a_fresh_one() -> None:
+    audit_target = replace(target("sra", 2, Decimal(1)), copies=False, engine=Remembering)
+    assert differs(audit_target, PAIRS["of many items"], runs=12)
 
 
-def test_everything_published_is_seen() -> None:
+def test_every_published_value_is_observed() -> None:
     release = target("adaptive", 2, Decimal(1)).release(log_of(PAIRS["a tie"], present=True), SeededNoise(1))
-    runs = seen(release, PAIRS["a tie"])
+    runs = observe_release(release, PAIRS["a tie"])
     assert "activity" in release.tables
     assert runs.numbers.shape[1] == 2 + release.tables["activity"].num_rows == len(runs.names)
     assert "activity with discrete Laplace noise of scale" in runs.kinds[0]
     chosen = target("dpsense", 2, Decimal(1)).observe(PAIRS["a tie"], SeededNoise(1), 1, present=True)
     assert '"theta"' in chosen.kinds[0]  # by a charged mechanism
     ranked = target("top-k", 2, Decimal(1)).release(log_of(PAIRS["a tie"], present=True), SeededNoise(1))
-    assert "ranked" in seen(ranked, PAIRS["a tie"]).kinds[0]
+    assert "ranked" in observe_release(ranked, PAIRS["a tie"]).kinds[0]
 
 
-def test_gaussian_noise_of_the_adaptive_method_counts_people() -> None:
-    asked = target("adaptive", 2, Decimal(1), Decimal("1e-6"))
-    runs = asked.observe(PAIRS["above the limit"], SeededNoise(1), 2, present=True)
-    assert asked.once
+def test_gaussian_noise_of_the_adaptive_method_counts_users() -> None:
+    audit_target = target("adaptive", 2, Decimal(1), Decimal("1e-6"))
+    runs = audit_target.observe(PAIRS["above the limit"], SeededNoise(1), 2, present=True)
+    assert audit_target.once
     assert len(runs) == 2
     counted = log_of(PAIRS["above the limit"], present=True, once=True)
     assert counted.counting == "users"
 
 
-def test_what_is_not_selected_is_seen_as_missing() -> None:
+def test_unselected_items_are_observed_as_missing() -> None:
     pair = pairs_for("selection", 2)[-1]
-    found = target("selection", 2, Decimal(1)).observe(pair, SeededNoise(1), 3, present=True)
-    assert all("selected 0" in kind for kind in found.kinds)
-    assert (found.numbers[:, 1] < -1e8).all()
+    observed = target("selection", 2, Decimal(1)).observe(pair, SeededNoise(1), 3, present=True)
+    assert all("selected 0" in kind for kind in observed.kinds)
+    assert (observed.numbers[:, 1] < -1e8).all()
     nothing = target("selection", 2, Decimal(1)).observe(PAIRS["a tie"], SeededNoise(1), 3, present=True)
     assert all("selected nothing" in kind for kind in nothing.kinds)
 
@@ -193,7 +195,7 @@ def test_events_say_what_they_are() -> None:
 def test_kinds_that_only_one_log_has_are_chosen() -> None:
     here = Observations(np.array(["a"] * 50 + ["b"] * 50), np.zeros((100, 1)), ("n",))
     there = Observations(np.array(["a"] * 100), np.zeros((100, 1)), ("n",))
-    assert chosen_outcomes(here, there, 1)[0].kinds == ("b",)
+    assert choose_outcomes(here, there, 1)[0].kinds == ("b",)
 
 
 def test_names() -> None:

@@ -23,7 +23,7 @@ def test_equal_to_scipy(hits: int, runs: int, risk: float) -> None:
 
 
 @pytest.mark.parametrize("p", [0.01, 0.2, 0.5, 0.97])
-def test_wrong_no_more_often_than_said(p: float) -> None:
+def test_bounds_fail_no_more_often_than_declared(p: float) -> None:
     runs, risk = 60, 0.01
     chances = stats.binom.pmf(range(runs + 1), runs, p)
     missed_low = sum(chances[k] for k in range(runs + 1) if lower_probability(k, runs, risk) > p)

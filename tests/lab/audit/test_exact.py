@@ -11,13 +11,13 @@ import pytest
 from scipy import stats
 
 from headcount.accounting.noise_distributions import DiscreteLaplace
-from headcount.bounds import Sample, Scale, Sensitivity
+from headcount.bounds import SampleRecords, Sensitivity, WeightToThreshold
 from headcount.engines.local.engine import LocalEngine
 from headcount.lab.audit.adjacent_logs import Pair, crafted
 from tests.lab.audit.exact import (
     Moved,
     adjacent_pairs,
-    counts_law,
+    counts_distribution,
     exact_loss,
     exact_sensitivity,
     histories,
@@ -33,11 +33,11 @@ def test_a_small_world_is_whole() -> None:
     assert len(list(adjacent_pairs(1, 2, 2))) == people + people * people
 
 
-@pytest.mark.parametrize("bound", [Sample(1), Sample(2), Scale(2)])
-def test_nobody_moves_more_than_declared(bound: Sample | Scale) -> None:
-    found = exact_sensitivity(LocalEngine(threads=1), bound, adjacent_pairs(1, 2, 3), SECRETS)
-    assert not found.violation
-    assert found.sensitivity.l1 == found.declared.l1  # the bound is tight: somebody does move that much
+@pytest.mark.parametrize("bound", [SampleRecords(1), SampleRecords(2), WeightToThreshold(2)])
+def test_no_user_changes_more_than_declared(bound: SampleRecords | WeightToThreshold) -> None:
+    moved = exact_sensitivity(LocalEngine(threads=1), bound, adjacent_pairs(1, 2, 3), SECRETS)
+    assert not moved.violation
+    assert moved.sensitivity.l1 == moved.declared.l1  # the bound is tight: somebody does move that much
 
 
 @pytest.mark.parametrize("more", [Sensitivity(3, 4, 2), Sensitivity(2, 5, 2), Sensitivity(2, 4, 3)])
@@ -58,7 +58,7 @@ def test_the_exact_loss_is_what_is_promised(name: str, epsilon: str) -> None:
 
 def test_half_the_noise_doubles_the_exact_loss() -> None:
     pair = crafted(2)[0]
-    laws = counts_law([pair.person], 2, 2), counts_law([], 2, 2)
+    laws = counts_distribution([pair.person], 2, 2), counts_distribution([], 2, 2)
     assert worst_ratio(*laws, scale=1.0) == pytest.approx(2.0)
 
 
@@ -108,9 +108,9 @@ def _tossed(n: int, lead: int) -> dict[int, float]:
     spread = range(-700, 1000)
     ahead = np.arange(lead + 1)
     chance = stats.binom.pmf(ahead, lead, 0.5)
-    found: dict[int, float] = {}
+    distribution: dict[int, float] = {}
     for gap in spread:
         heads = (n + gap - ahead) / 2
         whole = heads == np.floor(heads)
-        found[gap] = float((chance[whole] * stats.binom.pmf(heads[whole], n, 0.5)).sum())
-    return found
+        distribution[gap] = float((chance[whole] * stats.binom.pmf(heads[whole], n, 0.5)).sum())
+    return distribution

@@ -58,9 +58,9 @@ def test_the_default_audit_refutes_every_unproven_claim_whatever_the_seed(name: 
 @pytest.mark.parametrize(("name", "sharp"), [("lpa", 0.9), ("sra", 0.9), ("hpa", 0.45)])
 def test_the_simplest_methods_stand_and_the_audit_is_sharp(name: str, sharp: float) -> None:
     pairs = [pair for pair in pairs_for(name, 2) if len(pair.crowd) < 10]
-    found = audit(target(name, 2, Decimal(1)), pairs, 40_000)
-    assert not found.violation, found.sentence()
-    assert found.lower_bound > sharp
+    result = audit(target(name, 2, Decimal(1)), pairs, 40_000)
+    assert not result.violation, result.sentence()
+    assert result.lower_bound > sharp
 
 
 @pytest.mark.slow
@@ -68,19 +68,19 @@ def test_the_simplest_methods_stand_and_the_audit_is_sharp(name: str, sharp: flo
 @pytest.mark.parametrize("name", PROVEN)
 def test_proven_methods_stand(name: str, epsilon: str) -> None:
     few = 800 if epsilon != "1" else runs_of(name)
-    found = attack(name, epsilon, 200_000 if name in SEPARATE else few)
-    assert not found.violation, found.sentence()
+    result = attack(name, epsilon, 200_000 if name in SEPARATE else few)
+    assert not result.violation, result.sentence()
     if epsilon == "1":
-        assert found.lower_bound >= SHARP * float(case_of(name).visible), found.sentence()
+        assert result.lower_bound >= SHARP * float(case_of(name).visible), result.sentence()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["sra", "adaptive", "tag-model"])
 def test_gaussian_noise_stands(name: str) -> None:
-    asked = target(name, 2, Decimal(1), Decimal("1e-6"))
+    audit_target = target(name, 2, Decimal(1), Decimal("1e-6"))
     with workers() as pool:
-        found = audit(asked, pairs_for(name, 2), 100_000 if name in SEPARATE else 1200, pool=pool)
-    assert not found.violation, found.sentence()
+        result = audit(audit_target, pairs_for(name, 2), 100_000 if name in SEPARATE else 1200, pool=pool)
+    assert not result.violation, result.sentence()
 
 
 @pytest.mark.slow
@@ -89,8 +89,8 @@ def test_the_noise_of_small_real_releases_stands() -> None:
 
     Asked three times before it is believed, it accuses a sound sampler once in 10^9 runs.
     """
-    asked = replace(target("sra", 2, Decimal(1)), copies=False)
+    audit_target = replace(target("sra", 2, Decimal(1)), copies=False)
     with workers() as pool:
-        found = [audit(asked, pairs_for("sra", 2)[:2], 2500, seed=None, pool=pool) for _ in range(3)]
-    assert not all(each.violation for each in found), found[0].sentence()
-    assert max(each.lower_bound for each in found) > SHARP
+        results = [audit(audit_target, pairs_for("sra", 2)[:2], 2500, seed=None, pool=pool) for _ in range(3)]
+    assert not all(result.violation for result in results), results[0].sentence()
+    assert max(result.lower_bound for result in results) > SHARP

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from headcount.bounds import Bound, Measured_co, Pairs, certify_pairs
+from headcount.bounds import Bound, Measured_co, RatingCovariance, seal_rating_covariance
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from headcount.lab.audit.audit import audit
@@ -24,22 +24,24 @@ class ForgetsToShorten(LocalEngine):
 
     def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
         """Count everything, and say that it was bounded."""
-        if not isinstance(bound, Pairs):
+        if not isinstance(bound, RatingCovariance):
             return super().measure(log, bound, secret)
         longer = replace(bound, limit=10**5)
-        found: Any = certify_pairs(super().measure(log, longer, secret).sensitive_values.copy(), bound)
-        measured: Measured_co = found
+        cooccurrences: Any = seal_rating_covariance(
+            super().measure(log, longer, secret).sensitive_values.copy(), bound
+        )
+        measured: Measured_co = cooccurrences
         return measured
 
 
 @pytest.mark.slow
-def test_a_limit_that_is_forgotten_is_found() -> None:
+def test_a_forgotten_contribution_bound_is_detected() -> None:
     pairs = [pair for pair in pairs_for("co-counts", 2) if pair.name == "many items"]
     sound = target("co-counts", 2, Decimal(1))
     broken = audit(replace(sound, engine=ForgetsToShorten), pairs, 400)
     assert broken.violation, broken.sentence()
-    found = audit(sound, pairs, 200)
-    assert not found.violation, found.sentence()
+    result = audit(sound, pairs, 200)
+    assert not result.violation, result.sentence()
 
 
 @pytest.mark.parametrize("name", ["private", pytest.param("visits", marks=pytest.mark.slow)])
@@ -49,14 +51,14 @@ def test_a_model_of_ratings_or_visits_stands(name: str) -> None:
     That nobody adds more than the limit is checked from inside, without chance, in ``tests/engines`` and
     ``tests/bounding``.
     """
-    found = audit(target(name, 2, Decimal(1)), pairs_for(name, 2)[:2], 300)
-    assert not found.violation, found.sentence()
+    result = audit(target(name, 2, Decimal(1)), pairs_for(name, 2)[:2], 300)
+    assert not result.violation, result.sentence()
 
 
 @pytest.mark.slow
 def test_one_pair_of_items_shows_as_much_as_it_may() -> None:
     """A person's only pair moves one number by all that one person may: 0.9 ε at most."""
     pairs = [pair for pair in pairs_for("co-counts", 2) if pair.name == "two items"]
-    found = audit(target("co-counts", 2, Decimal(3)), pairs, 1_000)
-    assert not found.violation
-    assert found.lower_bound > 0.5 * 0.9 * 3
+    result = audit(target("co-counts", 2, Decimal(3)), pairs, 1_000)
+    assert not result.violation
+    assert result.lower_bound > 0.5 * 0.9 * 3

@@ -29,41 +29,41 @@ def test_names_and_standing() -> None:
 def test_pairs_are_chosen_and_counted_under_attack(delta: str) -> None:
     """Which were taken is seen; with δ noise is Gaussian."""
     pair = next(pair for pair in pairs_for("pairs", 2) if pair.items == COLUMNS_CELLS)
-    seen = target("pairs", 2, Decimal(8), Decimal(delta)).observe(pair, SeededNoise(1), 8, present=True)
-    assert all('{"pairs": [["column' in kind for kind in seen.kinds.tolist())
-    assert len(set(seen.kinds.tolist())) > 1
-    assert all(("Gaussian" in kind) == (delta != "0") for kind in seen.kinds.tolist())
+    observed = target("pairs", 2, Decimal(8), Decimal(delta)).observe(pair, SeededNoise(1), 8, present=True)
+    assert all('{"pairs": [["column' in kind for kind in observed.kinds.tolist())
+    assert len(set(observed.kinds.tolist())) > 1
+    assert all(("Gaussian" in kind) == (delta != "0") for kind in observed.kinds.tolist())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 def test_pairs_stand(delta: str) -> None:
     """Seeded, so that it never fails by chance; unseeded it would, once in a thousand times at most."""
-    found = audit(target("pairs", 2, Decimal(1), Decimal(delta)), pairs_for("pairs", 2), 200)
-    assert not found.violation, found.sentence()
+    result = audit(target("pairs", 2, Decimal(1), Decimal(delta)), pairs_for("pairs", 2), 200)
+    assert not result.violation, result.sentence()
 
 
-def test_whether_anything_was_updated_is_seen() -> None:
-    seen = target("cim-published", 1, Decimal(1)).observe(refuting(), SeededNoise(1), 40, present=True)
-    kinds = set(seen.kinds.tolist())
-    assert any(f"no update in {ROUNDS} rounds" in each for each in kinds)
-    assert any("the first update within" in each for each in kinds)
+def test_the_absence_of_updates_is_observed() -> None:
+    observed = target("cim-published", 1, Decimal(1)).observe(refuting(), SeededNoise(1), 40, present=True)
+    kinds = set(observed.kinds.tolist())
+    assert any(f"no update in {ROUNDS} rounds" in kind for kind in kinds)
+    assert any("the first update within" in kind for kind in kinds)
 
 
-def test_the_automatic_choice_is_seen_wherever_it_leads() -> None:
+def test_the_automatic_choice_is_observed_on_every_branch() -> None:
     """With a fit and without, and the number of records that decides, which is a number of its own."""
     scattered = [pair for pair in pairs_for("auto", 2) if pair.items == COLUMNS_CELLS]
     assert len(scattered) == 2
     ways = set()
     for pair, epsilon in product(scattered, (Decimal(1), Decimal(20))):
-        seen = target("auto", 2, epsilon).observe(pair, SeededNoise(1), 60, present=True)
-        assert "total of choice" in seen.names
-        ways |= {way for kind in seen.kinds.tolist() for way in re.findall(r'"fits": (\w+)', kind)}
+        observed = target("auto", 2, epsilon).observe(pair, SeededNoise(1), 60, present=True)
+        assert "total of choice" in observed.names
+        ways |= {choice for kind in observed.kinds.tolist() for choice in re.findall(r'"fits": (\w+)', kind)}
     assert ways == {"true", "false"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pmw", "histogram"])
 def test_proven_methods_stand_on_the_pair_that_refutes_cim(name: str) -> None:
-    found = audit(target(name, 1, Decimal(1)), [refuting()], 300)
-    assert not found.violation, found.sentence()
+    result = audit(target(name, 1, Decimal(1)), [refuting()], 300)
+    assert not result.violation, result.sentence()

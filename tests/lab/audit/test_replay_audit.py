@@ -14,7 +14,7 @@ from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.lab.audit.adjacent_logs import crafted
-from headcount.lab.audit.mutants.mutant import Parts, Planted
+from headcount.lab.audit.mutants.mutant import Mutant, Parts
 from headcount.lab.audit.replay_audit import RUNS, replay_audit
 from headcount.lab.audit.targets import NAMES, is_proven, pairs_for, target
 from headcount.noise import NoiseSource
@@ -22,23 +22,23 @@ from headcount.releases.release import Release
 
 QUICK = ("sra", "top-k", "selection", "histogram", "co-counts")
 ALL = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in NAMES]
-SOUND = Planted("sound", "nothing", "nowhere", Parts)
+SOUND = Mutant("sound", "nothing", "nowhere", Parts)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_what_is_proven_stands_and_what_is_claimed_does_not(name: str) -> None:
     pairs = pairs_for(name, 2)
-    found = replay_audit(target(name, 2, Decimal(1)), pairs)
-    assert found.violation is not is_proven(name), found.sentence()
-    assert found.releases == RUNS * len(pairs)
+    result = replay_audit(target(name, 2, Decimal(1)), pairs)
+    assert result.violation is not is_proven(name), result.sentence()
+    assert result.releases == RUNS * len(pairs)
 
 
 @pytest.mark.parametrize("edges", [False, True])
-def test_what_bugs_are_planted_into_stands(edges: bool) -> None:
-    found = replay_audit(SOUND.target(edges=edges), pairs_for("sra", 2))
-    assert not found.violation, found.sentence()
-    assert max(each.furthest for each in found.pairs) == 1, "nobody moves what is declared"
-    assert max(each.epsilon for each in found.pairs) == pytest.approx(1)
+def test_the_unmutated_method_stands(edges: bool) -> None:
+    result = replay_audit(SOUND.target(edges=edges), pairs_for("sra", 2))
+    assert not result.violation, result.sentence()
+    assert max(pair_result.furthest for pair_result in result.pairs) == 1, "nobody moves what is declared"
+    assert max(pair_result.epsilon for pair_result in result.pairs) == pytest.approx(1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +51,9 @@ class PromisesLess(Parts):
 
 
 def test_what_is_granted_counts_and_not_what_a_release_says() -> None:
-    found = replay_audit(Planted("less", "", "", PromisesLess).target(edges=False), crafted(2)[:1])
-    assert found.violation
-    assert "promises ε = 2 and δ = 0, where 1 and 0 were granted" in found.sentence()
+    result = replay_audit(Mutant("less", "", "", PromisesLess).target(edges=False), crafted(2)[:1])
+    assert result.violation
+    assert "promises ε = 2 and δ = 0, where 1 and 0 were granted" in result.sentence()
 
 
 def test_what_fails_for_everybody_is_an_error_and_no_finding() -> None:

@@ -18,7 +18,7 @@ import pytest
 from headcount.lab.audit import sequential
 from headcount.lab.audit.adjacent_logs import crafted
 from headcount.lab.audit.audit import Finding, audit
-from headcount.lab.audit.outcome_sets import chosen_outcomes
+from headcount.lab.audit.outcome_sets import choose_outcomes
 from headcount.lab.audit.sequential import STAKES, Game, audit_sequentially
 from headcount.lab.audit.targets import target
 from tests.lab.audit.coin_target import Chance, Coin
@@ -28,8 +28,8 @@ PAIRS = crafted(2)[:2]
 
 
 def tossed(coin: Coin, runs: int, seed: int = 1, risk: float = RISK) -> Finding:
-    asked: Any = coin
-    return audit_sequentially(asked, PAIRS, runs, seed=seed, risk=risk)
+    audit_target: Any = coin
+    return audit_sequentially(audit_target, PAIRS, runs, seed=seed, risk=risk)
 
 
 def growth(bound: float, delta: float, p: float, q: float) -> float:
@@ -45,7 +45,7 @@ def growth(bound: float, delta: float, p: float, q: float) -> float:
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6, 0.1])
 @pytest.mark.parametrize("bound", [0.1, 1.0, 4.0])
-def test_no_game_is_won_on_average_if_the_promise_holds(bound: float, delta: float) -> None:
+def test_no_game_is_won_on_average_if_the_guarantee_holds(bound: float, delta: float) -> None:
     for q in (0.0, 0.01, 0.2, 0.7):
         p = min(1.0, math.exp(bound) * q + delta)
         assert growth(bound, delta, p, q) <= 1 + 1e-12
@@ -53,13 +53,13 @@ def test_no_game_is_won_on_average_if_the_promise_holds(bound: float, delta: flo
             assert growth(bound, delta, p + 0.05, q) > 1
 
 
-def test_a_coin_that_keeps_its_promise_is_not_accused() -> None:
-    found = [tossed(Coin(), 1000, seed) for seed in range(6)]
-    assert not any(each.violation for each in found)
-    assert np.mean([each.lower_bound for each in found]) > 0.6
+def test_a_coin_that_keeps_its_guarantee_is_not_accused() -> None:
+    results = [tossed(Coin(), 1000, seed) for seed in range(6)]
+    assert not any(result.violation for result in results)
+    assert np.mean([result.lower_bound for result in results]) > 0.6
 
 
-def test_a_coin_that_promises_a_little_too_much_is_found_out() -> None:
+def test_a_coin_that_claims_slightly_too_much_privacy_is_rejected() -> None:
     assert tossed(Coin(more=0.1), 100_000).violation
     assert not tossed(Coin(more=0.1), 1000).violation  # that few runs tell nothing
 
@@ -83,27 +83,27 @@ def test_bets_are_placed_before_the_runs_that_decide_them(monkeypatch: pytest.Mo
     honest = sequential._Table.meet
 
     def peeking(self: Any, fresh: Any, needed: float) -> None:
-        self.hopes = {each: chosen_outcomes(fresh[each], fresh[not each], 2) for each in fresh}
+        self.hopes = {present: choose_outcomes(fresh[present], fresh[not present], 2) for present in fresh}
         honest(self, fresh, needed)
 
     monkeypatch.setattr(sequential._Table, "meet", peeking)
     assert tossed(Chance(Decimal("0.001")), 1000).violation
 
 
-def test_what_is_known_is_told_and_the_runs_are_what_was_asked_for() -> None:
+def test_progress_is_reported_and_as_many_runs_as_requested_are_done() -> None:
     early: list[float] = []
     coin: Any = Coin()
-    found = audit_sequentially(coin, PAIRS, 2000, found=lambda known: early.append(known.lower_bound))
+    result = audit_sequentially(coin, PAIRS, 2000, found=lambda progress: early.append(progress.lower_bound))
     assert early == sorted(early)
-    assert early[-1] == found.lower_bound
-    assert found.releases == audit(coin, PAIRS, 2000).releases
+    assert early[-1] == result.lower_bound
+    assert result.releases == audit(coin, PAIRS, 2000).releases
 
 
 def test_the_same_seed_gives_the_same_finding_whatever_the_processes() -> None:
-    asked = target("sra", 2, Decimal(1)), PAIRS[:1], 400
+    arguments = target("sra", 2, Decimal(1)), PAIRS[:1], 400
     with ThreadPoolExecutor(2) as pool:
-        assert audit_sequentially(*asked, pool=pool).to_json() == audit_sequentially(*asked).to_json()
-    assert audit_sequentially(*asked, seed=2).to_json() != audit_sequentially(*asked).to_json()
+        assert audit_sequentially(*arguments, pool=pool).to_json() == audit_sequentially(*arguments).to_json()
+    assert audit_sequentially(*arguments, seed=2).to_json() != audit_sequentially(*arguments).to_json()
 
 
 def test_every_pair_gets_runs_in_proportion() -> None:
@@ -119,7 +119,7 @@ def test_every_pair_gets_its_pilot_even_with_few_runs() -> None:
     assert all(attempt.runs >= sequential.PILOT for attempt in audit_sequentially(coin, crafted(2), 100).attempts)
 
 
-def test_an_audit_without_a_bound_says_how_many_releases_it_made() -> None:
+def test_an_audit_without_a_bound_reports_its_number_of_releases() -> None:
     finding = tossed(Chance(Decimal("0.001")), 100)
     assert "no bound on ε above 0" in finding.sentence()
     assert f"{finding.releases:,} releases" in finding.sentence()

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import pytest
 
-from headcount.bounds import Sample
+from headcount.bounds import SampleRecords
 from headcount.lab.audit.adjacent_logs import crafted
 from headcount.lab.audit.audit import Finding, audit
 from headcount.lab.audit.targets_under_audit import Target
@@ -39,24 +39,24 @@ def attack(name: str, *pairs: str, runs: int, epsilon: str = "1", contexts: bool
         ("cuts-at-the-heaviest", tuple(PAIRS), 20_000),
     ],
 )
-def test_planted_bugs_are_found(name: str, pairs: tuple[str, ...], runs: int) -> None:
-    found = attack(name, *pairs, runs=runs)
-    assert found.violation, found.sentence()
+def test_mutants_are_detected(name: str, pairs: tuple[str, ...], runs: int) -> None:
+    result = attack(name, *pairs, runs=runs)
+    assert result.violation, result.sentence()
 
 
-def test_a_budget_spent_twice_is_found() -> None:
-    found = attack("spends-twice", *PAIRS, runs=20_000, contexts=True)
-    assert found.violation, found.sentence()
+def test_a_budget_spent_twice_is_detected() -> None:
+    result = attack("spends-twice", *PAIRS, runs=20_000, contexts=True)
+    assert result.violation, result.sentence()
 
 
 def test_floats_give_themselves_away_by_their_lowest_bits() -> None:
-    found = attack("float-noise", "at the limit", runs=20_000)
-    assert found.best.evidence is not None
-    assert "lowest bit" in found.best.evidence.outcome
+    result = attack("float-noise", "at the limit", runs=20_000)
+    assert result.best.evidence is not None
+    assert "lowest bit" in result.best.evidence.outcome
 
 
 @pytest.mark.parametrize("contexts", [False, True])
-def test_what_they_were_made_of_is_not_accused(contexts: bool) -> None:
+def test_the_unchanged_methods_are_not_accused(contexts: bool) -> None:
     target = Target("sra", {"limit": 2}, Decimal(1), contexts=contexts, copies=True)
     assert not audit(target, list(PAIRS.values()), 20_000).violation
 
@@ -65,9 +65,9 @@ def test_what_they_were_made_of_is_not_accused(contexts: bool) -> None:
 def test_choices_that_hang_on_others_move_too_much() -> None:
     """Their law is right, so no number of runs would show it; under one secret it shows."""
     world = list(adjacent_pairs(2, 2, 3))
-    found = exact_sensitivity(ByPosition(), Sample(1), world, SECRETS)
-    assert found.violation
-    assert found.pair is not None
-    honest = exact_sensitivity(ReferenceEngine(), Sample(1), world, SECRETS[:1])
+    moved = exact_sensitivity(ByPosition(), SampleRecords(1), world, SECRETS)
+    assert moved.violation
+    assert moved.pair is not None
+    honest = exact_sensitivity(ReferenceEngine(), SampleRecords(1), world, SECRETS[:1])
     assert not honest.violation
     assert honest.sensitivity == honest.declared

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import Bound, PersonValues
+from headcount.bounds import Bound, UserValues
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
@@ -24,8 +24,8 @@ from headcount.lab.audit.mutants.mutant import declared_one
 from headcount.lab.audit.replay_audit import replay_audit
 from headcount.lab.audit.targets import pairs_for, target
 from headcount.methods.method import Method
-from headcount.methods.recommender.co_occurrence import CoCountRelease
-from headcount.methods.recommender.rating_model import PrivateNeighbours
+from headcount.methods.recommender.co_occurrence import CoOccurrence
+from headcount.methods.recommender.rating_model import RatingModel
 from headcount.methods.recommender.visit_model import VisitModel
 from headcount.methods.registry import build
 from headcount.noise import NoiseSource
@@ -39,10 +39,10 @@ class Loud:
     inner: Any
 
     @classmethod
-    def made(cls, name: str, parameters: Mapping[str, Any]) -> Method:
+    def build_method(cls, name: str, parameters: Mapping[str, Any]) -> Method:
         loud: Any = cls(build(name, parameters))
-        made: Method = loud
-        return made
+        method: Method = loud
+        return method
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         grant.spend()
@@ -64,9 +64,9 @@ class Loud:
         pytest.param("visits", "at the limit", 800, marks=pytest.mark.slow),
     ],
 )
-def test_too_little_noise_is_found_in_every_family(name: str, pair: str, runs: int) -> None:
-    pairs = [each for each in pairs_for(name, 2) if each.name == pair]
-    broken = audit(replace(target(name, 2, Decimal(1)), make=Loud.made), pairs, runs)
+def test_too_little_noise_is_detected_in_every_family(name: str, pair: str, runs: int) -> None:
+    pairs = [candidate for candidate in pairs_for(name, 2) if candidate.name == pair]
+    broken = audit(replace(target(name, 2, Decimal(1)), make=Loud.build_method), pairs, runs)
     assert broken.violation, broken.sentence()
 
 
@@ -75,38 +75,38 @@ class HalfAPerson(LocalEngine):
 
     def measure(self, log: EventLog, bound: Bound[Any], secret: bytes) -> Any:
         measured = super().measure(log, bound, secret)
-        if not isinstance(bound, PersonValues):
+        if not isinstance(bound, UserValues):
             return measured
         return declared_one(measured, measured.sensitivity.l1 // 2)
 
 
-def test_half_a_person_is_found_in_quantiles() -> None:
+def test_noise_for_half_a_user_is_detected_in_quantiles() -> None:
     """All that a choice pays for is moved by one person: a replay sees the half that is not paid for."""
-    asked, pairs = target("quantiles", 2, Decimal(1)), pairs_for("quantiles", 2)
-    sound = replay_audit(asked, pairs)
+    audit_target, pairs = target("quantiles", 2, Decimal(1)), pairs_for("quantiles", 2)
+    sound = replay_audit(audit_target, pairs)
     assert not sound.violation, sound.sentence()
-    assert max(each.epsilon for each in sound.pairs) == 1
-    broken = replay_audit(replace(asked, engine=HalfAPerson), pairs)
+    assert max(pair_result.epsilon for pair_result in sound.pairs) == 1
+    broken = replay_audit(replace(audit_target, engine=HalfAPerson), pairs)
     assert broken.violation
     assert "spreads 2 of what is declared" in broken.sentence()
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChoosesByCounts(CoCountRelease):
+class ChoosesByCounts(CoOccurrence):
     """Counts pairs of the items that most people really have."""
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         honest = super().release(log, grant, noise, engine)
         most = most_common(log, self.items)
         table = honest.tables["model/pairs"]
-        pairs = [(one, other) for one in most for other in most if one < other]
+        pairs = [(first, other) for first in most for other in most if first < other]
         named = [pa.array([pair[place] for pair in pairs]) for place in (0, 1)]
         table = table.set_column(0, "item", named[0]).set_column(1, "other", named[1])
         return replace(honest, tables={**honest.tables, "model/pairs": table})
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparesByCounts(PrivateNeighbours):
+class ComparesByCounts(RatingModel):
     """Releases relations of the items that really have most ratings."""
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
@@ -130,7 +130,7 @@ class RelatesByCounts(VisitModel):
 
 def most_common(log: EventLog, many: int) -> list[int]:
     """Return the items with most ratings, without any noise."""
-    listed = [each for batch in log.source.batches([log.roles.item]) for each in batch.column(0).to_pylist()]
+    listed = [item for batch in log.source.batches([log.roles.item]) for item in batch.column(0).to_pylist()]
     counts = np.bincount(np.array(listed, dtype=np.int64), minlength=len(log.catalogue.ids))
     return [int(place) for place in np.sort(np.argsort(-counts, kind="stable")[:many])]
 
@@ -144,15 +144,15 @@ DELTAS = {"visits": Decimal("1e-6")}
 """Of those that relate items with δ alone."""
 
 
-def broken_twin(name: str, parameters: Mapping[str, Any]) -> Method:
-    made: Method = BROKEN[name](**parameters)
-    return made
+def mutant_method(name: str, parameters: Mapping[str, Any]) -> Method:
+    method: Method = BROKEN[name](**parameters)
+    return method
 
 
 @pytest.mark.parametrize("name", ["co-counts", "private", pytest.param("visits", marks=pytest.mark.slow)])
-def test_items_chosen_without_noise_are_found(name: str) -> None:
+def test_items_selected_without_noise_are_detected(name: str) -> None:
     """At the price of ε = 1 all items are as likely to be left out, but for a little."""
     pairs = [pair for pair in pairs_for(name, 2) if pair.name == "one item too many"]
-    asked = target(name, 2, Decimal(1), DELTAS.get(name, Decimal(0)))
-    found = audit(replace(asked, make=broken_twin), pairs, 120)
-    assert found.violation, found.sentence()
+    audit_target = target(name, 2, Decimal(1), DELTAS.get(name, Decimal(0)))
+    result = audit(replace(audit_target, make=mutant_method), pairs, 120)
+    assert result.violation, result.sentence()

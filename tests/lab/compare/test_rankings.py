@@ -47,22 +47,26 @@ def bench(log: EventLog) -> Bench:
 
 @pytest.mark.parametrize("function", [ranked, peeled])
 @pytest.mark.parametrize("k", [5, 20])
-def test_with_nearly_no_noise_all_is_found_in_each_context_too(bench: Bench, function: Any, k: int) -> None:
+def test_with_nearly_no_noise_every_top_item_is_selected_in_every_context(
+    bench: Bench, function: Any, k: int
+) -> None:
     for per_context, table in ((False, "items"), (True, "edges")):
         trial = Trial.of("log", "top-k", epsilon="100000", k=k, per_context=per_context)
         (number,) = function(bench, trial)
         assert (number.metric, number.table, number.k) == ("precision", table, k)
         exact = bench.truth.edges.T[:-1] if per_context else bench.truth.items[None]
-        best = np.mean([top_precision(each, each, k) for each in exact])  # below 1 where place k ties with others
+        best = np.mean(
+            [top_precision(counts, counts, k) for counts in exact]
+        )  # below 1 where place k ties with others
         assert number.value == pytest.approx(best, abs=0.05)
 
 
-def test_with_nearly_nothing_to_spend_little_is_found(bench: Bench) -> None:
-    found = [
+def test_with_nearly_no_budget_few_top_items_are_selected(bench: Bench) -> None:
+    precisions = [
         next(iter(ranked(bench, Trial.of("log", "top-k", epsilon="0.001", run=run, k=4, per_context=False)))).value
         for run in range(20)
     ]
-    assert np.mean(found) < 0.3  # a tenth by chance; 80 draws above 24 of them: less than one in a million
+    assert np.mean(precisions) < 0.3  # a tenth by chance; 80 draws above 24 of them: less than one in a million
 
 
 def test_a_ranking_that_leaves_places_empty_finds_less() -> None:
@@ -73,7 +77,7 @@ def test_a_ranking_that_leaves_places_empty_finds_less() -> None:
     assert listed_precision(truth, [3, 2, 1, 0], 9) == 1.0
 
 
-def test_people_are_ranked_whatever_the_log_counts(log: EventLog) -> None:
+def test_users_are_ranked_whatever_the_log_counts(log: EventLog) -> None:
     """The habit of one person is 5,000 records, and no popular item."""
     study = RankingComparison(methods=("adaptive",), epsilons=("1000",), tops=(1,), runs=1)
     by_records = replace(log, counting="records")

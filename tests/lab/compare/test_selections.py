@@ -14,7 +14,7 @@ import headcount as hc
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.lab.compare.cached_logs import RawLog, keep, with_every_item
+from headcount.lab.compare.cached_logs import RawLog, cache_log, with_every_item
 from headcount.lab.compare.comparison import compare
 from headcount.lab.compare.selections import SelectionComparison, selected
 from headcount.lab.compare.trials import Bench, Trial, Truth
@@ -36,8 +36,8 @@ def test_what_is_selected_and_covered(log: EventLog) -> None:
     bench = Bench(log, Truth.of(with_every_item(log), engine), engine, 1)
     assert bench.truth.items.size == 42
     trial = Trial.of("log", "selection", epsilon="4", delta="1e-9", share="0.5", limit=2)
-    found = {number.metric: number.value for number in selected(bench, trial)}
-    assert found == {"selected": 2.0, "covered": 1400 / 1440}  # but for one in a million: δ
+    metrics = {number.metric: number.value for number in selected(bench, trial)}
+    assert metrics == {"selected": 2.0, "covered": 1400 / 1440}  # but for one in a million: δ
 
 
 def test_shares_deltas_and_limits_are_compared(log: EventLog, tmp_path: Path) -> None:
@@ -54,10 +54,10 @@ def test_shares_deltas_and_limits_are_compared(log: EventLog, tmp_path: Path) ->
     assert {row["value"] for row in rows if row["epsilon"] == 4 and row["limit"] == 2} == {2.0}
     assert {row["value"] for row in rows if row["epsilon"] == 0.02 and row["limit"] == 2} == {0.0}
     between = [row for row in rows if row["epsilon"] == 0.1 and row["limit"] == 1 and row["delta"] == 1e-6]
-    found = {
+    settings = {
         share: [row["value"] for row in between if f'"{share}"' in row["parameters"]] for share in ("0.1", "0.5")
     }
-    assert max(found["0.1"]) < min(found["0.5"]), "a larger share finds more"
+    assert max(settings["0.1"]) < min(settings["0.5"]), "a larger share finds more"
 
 
 def test_a_log_is_kept_as_it_came_and_read_again_in_the_same_words(tmp_path: Path) -> None:
@@ -77,21 +77,21 @@ def test_a_log_is_kept_as_it_came_and_read_again_in_the_same_words(tmp_path: Pat
         "context_of": "user",
     }
     log = hc.read_events(tmp_path / "visits.csv", user="who", item="what", select_items=True, **words)
-    kept = keep(log, tmp_path / "kept", lambda *_: None)
+    kept = cache_log(log, tmp_path / "kept", lambda *_: None)
     assert isinstance(kept, RawLog)
     again = kept.open()
     assert again.describe() == log.describe()
     assert kept.counted().catalogue.ids == ("rye", "tea"), "of rows that count"
-    exact = [Truth.of(with_every_item(each), LocalEngine()) for each in (log, again)]
+    exact = [Truth.of(with_every_item(event_log), LocalEngine()) for event_log in (log, again)]
     assert exact[0].edges.tolist() == exact[1].edges.tolist()
     assert kept.fingerprint != replace(kept, words=kept.words.replace("2", "3")).fingerprint
 
 
 def test_listed_contexts_come_back(tmp_path: Path) -> None:
     log = EventLog.of([("ann", "tea", "a,b")], items=None, contexts=["a,b", "c"])
-    again = keep(log, tmp_path / "kept", lambda *_: None).open()
+    again = cache_log(log, tmp_path / "kept", lambda *_: None).open()
     assert again.context == log.context
-    empty = keep(EventLog.of([], items=None), tmp_path / "none", lambda *_: None)
+    empty = cache_log(EventLog.of([], items=None), tmp_path / "none", lambda *_: None)
     assert empty.counted().catalogue.ids == ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headcount.lab.compare.splits import Split, one_of_each, share_of_each
+from headcount.lab.compare.splits import Split, split_one_per_user, split_share_per_user
 from headcount.lab.recommender.ratings import Ratings
 from tests.lab.recommender import synthetic_ratings
 
@@ -16,26 +16,26 @@ def check_whole(split: Split, ratings: Ratings) -> None:
     assert np.array_equal(dense, ratings.sparse().toarray())
 
 
-def test_a_share_of_each_user_is_held_back_at_random() -> None:
+def test_a_fraction_of_every_users_ratings_is_held_back_at_random() -> None:
     ratings = synthetic_ratings.ratings(1, users=60)
-    split = share_of_each(ratings, seed=3)
+    split = split_share_per_user(ratings, seed=3)
     check_whole(split, ratings)
     held = np.bincount(split.queries.users, minlength=60)
     assert np.array_equal(held, ratings.counts // 5)
-    again, other = share_of_each(ratings, seed=3), share_of_each(ratings, seed=4)
+    again, other = split_share_per_user(ratings, seed=3), split_share_per_user(ratings, seed=4)
     assert np.array_equal(again.queries.items, split.queries.items)
     assert not np.array_equal(other.queries.items, split.queries.items)
     assert np.unique(split.queries.items).size > 6
 
 
-def test_one_rating_of_each_who_has_more_is_held_back() -> None:
+def test_one_rating_of_every_user_with_several_is_held_back() -> None:
     ratings = synthetic_ratings.ratings(2, users=60, share=0.15)
-    split = one_of_each(ratings, seed=1)
+    split = split_one_per_user(ratings, seed=1)
     check_whole(split, ratings)
     assert ratings.counts.min() < 2
     assert np.array_equal(np.bincount(split.queries.users, minlength=60), (ratings.counts > 1).astype(int))
 
 
 def test_the_error_is_the_mean_of_distances() -> None:
-    split = one_of_each(Ratings.of([0, 0], [0, 1], [4.0, 4.0], n_items=2), seed=1)
+    split = split_one_per_user(Ratings.of([0, 0], [0, 1], [4.0, 4.0], n_items=2), seed=1)
     assert split.mean_absolute_error(np.array([2.5])) == 1.5

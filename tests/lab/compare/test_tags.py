@@ -35,16 +35,16 @@ def triples(tagging: Tagging) -> set[tuple[int, int, int]]:
     return set(zip(tagging.user.tolist(), tagging.resource.tolist(), tagging.tag.tolist(), strict=True))
 
 
-def test_one_resource_of_each_user_is_hidden_whole() -> None:
+def test_one_whole_resource_of_every_user_is_hidden() -> None:
     tagging = drawn(3, size=60)
     hidden = leave_one_out(tagging, 1)
     assert hidden.users.tolist() == sorted(set(tagging.user.tolist()))
-    gone = set()
+    hidden_resources = set()
     for at, (user, resource) in enumerate(zip(hidden.users.tolist(), hidden.resources.tolist(), strict=True)):
         mine = hidden.tags[hidden.starts[at] : hidden.starts[at + 1]].tolist()
-        gone |= {(user, resource, tag) for tag in mine}
+        hidden_resources |= {(user, resource, tag) for tag in mine}
         assert set(mine) == {t for u, r, t in triples(tagging) if (u, r) == (user, resource)}
-    assert triples(hidden.left) == triples(tagging) - gone
+    assert triples(hidden.left) == triples(tagging) - hidden_resources
     picked = Counter(int(leave_one_out(tagging, seed).resources[0]) for seed in range(200))
     assert len(picked) == len({r for u, r, _ in triples(tagging) if u == 0})
     few = hidden.some(2)
@@ -66,13 +66,13 @@ def test_a_model_beats_popularity_where_tastes_differ() -> None:
     hidden = leave_one_out(tagging_of(log), 1)
     release = TagModel().release(log, Grant("8", "1e-6"), SeededNoise(1), Assignments(hidden.left))
     popular = np.bincount(hidden.left.tag, minlength=hidden.left.tags).astype(float)
-    found = {
+    metrics = {
         "model": by_model(hidden, release, own=True),
         "alone": by_model(hidden, release, own=False),
         "popular": by_popularity(hidden, popular),
         "folkrank": by_folkrank(hidden),
     }
-    recall = {name: recall_and_precision(hidden, best)[0][4] for name, best in found.items()}
+    recall = {name: recall_and_precision(hidden, best)[0][4] for name, best in metrics.items()}
     assert recall["popular"] + 0.1 < min(recall["model"], recall["alone"])
     assert recall["popular"] < recall["folkrank"]
 
@@ -82,9 +82,9 @@ def bench() -> Bench:
     table = pa.table({"user": [int(u[1:]) for u, _, _ in rows], "item": [int(r[1:]) for _, r, _ in rows],
                       "tag": [int(t[1:]) for _, _, t in rows]})  # fmt: skip
     log = read_events(table, user="user", item="item", items=list(range(40)))
-    made = PRITOP.log_of(Dataset("d", log, "shared", "", "", sizes=None))  # type: ignore[arg-type]
+    tagging_log = PRITOP.log_of(Dataset("d", log, "shared", "", "", sizes=None))  # type: ignore[arg-type]
     engine = LocalEngine(threads=1)
-    return Bench(made, Truth.of(made, engine), engine, seed=1)
+    return Bench(tagging_log, Truth.of(tagging_log, engine), engine, seed=1)
 
 
 def test_pairs_become_items_and_assignments_again() -> None:

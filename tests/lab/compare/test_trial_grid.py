@@ -58,19 +58,19 @@ def expected(log: EventLog, tmp_path_factory: pytest.TempPathFactory) -> pa.Tabl
 
 def test_the_table_is_tidy_and_in_the_order_of_the_trials(expected: pa.Table) -> None:
     assert expected.schema == without_time(SCHEMA.empty_table()).schema
-    asked = [(each.method, each.limit, float(each.epsilon), each.run) for each in trials()]
+    expected_trials = [(trial.method, trial.limit, float(trial.epsilon), trial.run) for trial in trials()]
     columns = [expected[name].to_pylist() for name in ("method", "limit", "epsilon", "run")]
-    assert list(dict.fromkeys(zip(*columns, strict=True))) == asked
-    assert expected.num_rows == 10 * len(asked)  # five metrics of two tables
+    assert list(dict.fromkeys(zip(*columns, strict=True))) == expected_trials
+    assert expected.num_rows == 10 * len(expected_trials)  # five metrics of two tables
 
 
 def test_the_number_of_processes_changes_nothing(grid: TrialGrid, expected: pa.Table, tmp_path: Path) -> None:
     parts = tmp_path / "parts"
-    seen: list[tuple[str, int, int | None]] = []
-    table = run_grid(grid, parts, processes=2, progress=lambda *told: seen.append(told))
+    steps: list[tuple[str, int, int | None]] = []
+    table = run_grid(grid, parts, processes=2, progress=lambda *step: steps.append(step))
     assert without_time(table).equals(expected)
     assert not parts.exists()
-    assert seen[-1] == ("running trials", len(grid.trials), len(grid.trials))
+    assert steps[-1] == ("running trials", len(grid.trials), len(grid.trials))
 
 
 def test_another_seed_gives_other_numbers(grid: TrialGrid, expected: pa.Table, tmp_path: Path) -> None:
@@ -90,12 +90,12 @@ class _StopError(Exception):
 
 
 def stop_after(units: int) -> Progress:
-    told = 0
+    steps = 0
 
     def progress(stage: str, done: int, total: int | None) -> None:
-        nonlocal told
-        told += stage == "running trials"
-        if told >= units:
+        nonlocal steps
+        steps += stage == "running trials"
+        if steps >= units:
             raise _StopError
 
     return progress
@@ -162,7 +162,7 @@ def test_files_of_others_in_the_folder_are_left_alone(grid: TrialGrid, tmp_path:
     parts.mkdir()
     (parts / "notes.txt").write_text("mine")
     run_grid(TrialGrid(logs=grid.logs, trials=trials(runs=1), measures=USUAL), parts, processes=1)
-    assert [each.name for each in parts.iterdir()] == ["notes.txt"]
+    assert [path.name for path in parts.iterdir()] == ["notes.txt"]
 
 
 def damaged(bench: Bench, trial: Trial) -> Iterator[Number]:
@@ -266,15 +266,15 @@ def test_interrupted_and_killed_grids_go_on(tmp_path: Path) -> None:
             while alive(process.pid) and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert not alive(process.pid), "no worker outlives its parent"
-        files = {each: each.stat().st_mtime_ns for each in parts.glob("*.parquet")}
+        files = {path: path.stat().st_mtime_ns for path in parts.glob("*.parquet")}
         before = kept[-1] if kept else {}
         assert len(files) > len(before), "it went on"
-        assert {each: files.get(each) for each in before} == before, "what was done was not done again"
+        assert {path: files.get(path) for path in before} == before, "what was done was not done again"
         kept.append(files)
         if ending is signal.SIGINT:
             assert not (parts / "stores").exists(), "raw events are cleared away"
     (parts / f".{'0' * 32}.parquet.1").write_bytes(b"half")  # as of a worker that was killed while it wrote
-    made = runpy.run_path(str(script))["table"]
-    resumed, whole = made(parts, 1), made(tmp_path / "again", 1)
+    table = runpy.run_path(str(script))["table"]
+    resumed, whole = table(parts, 1), table(tmp_path / "again", 1)
     assert not parts.exists()
     assert without_time(resumed).equals(without_time(whole))

@@ -11,21 +11,28 @@ import numpy as np
 import pytest
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import Activity, Among, People, Records, Sample, Scale
+from headcount.bounds import (
+    ActivityHistogram,
+    ItemSubset,
+    RecordCap,
+    SampleRecords,
+    UsersPerColumn,
+    WeightToThreshold,
+)
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
 from headcount.lab.compare import metrics
-from headcount.lab.compare.caching_engine import ReusingEngine
-from headcount.lab.compare.measures import USUAL, each_table
+from headcount.lab.compare.caching_engine import CachingEngine
+from headcount.lab.compare.measures import USUAL, measure_tables
 from headcount.lab.compare.trials import (
     Bench,
     Number,
     Trial,
     Truth,
-    found,
     measured,
     reference_of,
+    resolve_reference,
     run_name,
     seed_of,
 )
@@ -52,7 +59,7 @@ TRIALS = [Trial.of("log", name, epsilon=e, **parameters_of(name)) for name in ME
 
 def bench(log: EventLog, *, kept_bytes: int = 1 << 20, run: int = 0, seed: int = 5) -> Bench:
     engine = LocalEngine(threads=1)
-    reusing = ReusingEngine(engine, run_name(seed, "log", run), kept_bytes)
+    reusing = CachingEngine(engine, run_name(seed, "log", run), kept_bytes)
     return Bench(log, Truth.of(log, engine), reusing, seed)
 
 
@@ -74,8 +81,8 @@ def test_the_truth_is_that_of_the_log(log: EventLog) -> None:
 def test_reuse_gives_the_same_numbers_as_counting_every_time(log: EventLog) -> None:
     kept, thrown_away = bench(log), bench(log, kept_bytes=0)
     assert numbers(kept, TRIALS) == numbers(thrown_away, TRIALS)
-    assert isinstance(kept.engine, ReusingEngine)
-    assert isinstance(thrown_away.engine, ReusingEngine)
+    assert isinstance(kept.engine, CachingEngine)
+    assert isinstance(thrown_away.engine, CachingEngine)
     assert kept.engine.counted < 0.7 * thrown_away.engine.counted
 
 
@@ -86,9 +93,10 @@ def test_no_order_of_trials_changes_a_number(log: EventLog) -> None:
 
 
 def test_runs_draw_other_samples_and_other_noise(log: EventLog) -> None:
-    first, again, second = (ReusingEngine(LocalEngine(), run_name(1, "log", run)) for run in (0, 0, 1))
+    first, again, second = (CachingEngine(LocalEngine(), run_name(1, "log", run)) for run in (0, 0, 1))
     counts = [
-        each.measure(log, Sample(2), bytes(16)).edges.sensitive_values.tolist() for each in (first, again, second)
+        engine.measure(log, SampleRecords(2), bytes(16)).edges.sensitive_values.tolist()
+        for engine in (first, again, second)
     ]
     assert counts[0] == counts[1] != counts[2]
     values = [numbers(bench(log, run=run), [Trial.of("log", "sra", epsilon="1", limit=99, run=run)])[0]["value"]
@@ -112,60 +120,71 @@ def test_noise_hangs_on_everything_but_the_label(log: EventLog) -> None:
 
 
 def test_a_trial_that_asks_twice_gets_two_samples(log: EventLog) -> None:
-    engine = ReusingEngine(LocalEngine(), "run")
-    first, second = (engine.measure(log, Sample(1), bytes(16)).edges.sensitive_values for _ in range(2))
+    engine = CachingEngine(LocalEngine(), "run")
+    first, second = (engine.measure(log, SampleRecords(1), bytes(16)).edges.sensitive_values for _ in range(2))
     assert (first != second).any()
     engine.begin()
-    assert engine.measure(log, Sample(1), bytes(16)).edges.sensitive_values is first
+    assert engine.measure(log, SampleRecords(1), bytes(16)).edges.sensitive_values is first
 
 
 def test_samples_of_different_limits_are_independent(log: EventLog) -> None:
     """A sample of one record is not a part of a sample of three, as it would be with one key for both."""
-    engines = [ReusingEngine(LocalEngine(), f"run {n}") for n in range(20)]
+    engines = [CachingEngine(LocalEngine(), f"run {n}") for n in range(20)]
     samples = [
-        [each.measure(log, Sample(k), bytes(16)).edges.sensitive_values for k in (1, 3)] for each in engines
+        [engine.measure(log, SampleRecords(k), bytes(16)).edges.sensitive_values for k in (1, 3)]
+        for engine in engines
     ]
-    assert any((one > three).any() for one, three in samples)
+    assert any((first > three).any() for first, three in samples)
 
 
 def test_kept_counts_cannot_be_changed(log: EventLog) -> None:
-    engine = ReusingEngine(LocalEngine(), "run")
-    rows = engine.measure(log, Records("items", 40), bytes(16))
+    engine = CachingEngine(LocalEngine(), "run")
+    rows = engine.measure(log, RecordCap("items", 40), bytes(16))
     with pytest.raises(ValueError, match="read-only"):
         rows.columns[0] = 1
-    assert not engine.measure(log, Scale(2), bytes(16)).items.sensitive_values.flags.writeable
-    assert not engine.measure(log, Activity("items", 9), bytes(16)).sensitive_values.flags.writeable
-    assert not engine.measure(log, People("items"), bytes(16)).sensitive_people.flags.writeable
+    assert not engine.measure(log, WeightToThreshold(2), bytes(16)).items.sensitive_values.flags.writeable
+    assert not engine.measure(log, ActivityHistogram("items", 9), bytes(16)).sensitive_values.flags.writeable
+    assert not engine.measure(log, UsersPerColumn("items"), bytes(16)).sensitive_users.flags.writeable
 
 
 @pytest.mark.parametrize(
     "other",
-    [Activity("items", 9, "l2"), Activity("items", 9, among=Among(np.array([1]))), Activity("items", 8)],
+    [
+        ActivityHistogram("items", 9, "l2"),
+        ActivityHistogram("items", 9, among=ItemSubset(np.array([1]))),
+        ActivityHistogram("items", 8),
+    ],
     ids=["norm", "among", "most"],
 )
-def test_another_activity_is_counted_by_itself(log: EventLog, other: Activity) -> None:
-    engine = ReusingEngine(LocalEngine(), "run")
-    engine.measure(log, Activity("items", 9), bytes(16))
+def test_another_activity_is_counted_by_itself(log: EventLog, other: ActivityHistogram) -> None:
+    engine = CachingEngine(LocalEngine(), "run")
+    engine.measure(log, ActivityHistogram("items", 9), bytes(16))
     engine.begin()
-    counted = [each.measure(log, other, bytes(16)).sensitive_values for each in (engine, LocalEngine())]
+    counted = [
+        measuring_engine.measure(log, other, bytes(16)).sensitive_values
+        for measuring_engine in (engine, LocalEngine())
+    ]
     assert counted[0].tolist() == counted[1].tolist()
 
 
-def test_what_a_trial_found_is_not_another_trials(log: EventLog) -> None:
+def test_cached_measurements_of_a_trial_are_not_reused_by_another(log: EventLog) -> None:
     """Two trials that selected different items ask for the same bound of different tables."""
-    engine = ReusingEngine(LocalEngine(), "run")
+    engine = CachingEngine(LocalEngine(), "run")
     for ids in (log.catalogue.ids[:2], log.catalogue.ids[2:4], log.catalogue.ids[:1]):
         engine.begin()
         selected = replace(log, catalogue=Catalogue.of(ids))
-        counted = [each.measure(selected, Scale(99), bytes(16)).items for each in (engine, LocalEngine())]
+        counted = [
+            measuring_engine.measure(selected, WeightToThreshold(99), bytes(16)).items
+            for measuring_engine in (engine, LocalEngine())
+        ]
         assert counted[0].sensitive_values.tolist() == counted[1].sensitive_values.tolist()
 
 
 def test_memory_stays_bounded(log: EventLog) -> None:
-    engine = ReusingEngine(LocalEngine(), "run", kept_bytes=2000)
+    engine = CachingEngine(LocalEngine(), "run", kept_bytes=2000)
     for limit in range(1, 30):
         engine.begin()
-        engine.measure(log, Sample(limit), bytes(16))
+        engine.measure(log, SampleRecords(limit), bytes(16))
     assert sum(size for _, size in engine._kept.values()) <= 2000
 
 
@@ -234,8 +253,8 @@ def test_usual_measures_are_the_metrics(log: EventLog) -> None:
 
 
 def test_measures_have_stable_names() -> None:
-    named = reference_of(partial(each_table, metrics.kl_divergence))
+    named = reference_of(partial(measure_tables, metrics.kl_divergence))
     assert named == "headcount.lab.compare.measures:each_table(headcount.lab.compare.metrics:kl_divergence)"
     with pytest.raises(ValueError, match="another process"):
         reference_of(lambda: 1)
-    assert found("numpy:float64") is np.float64
+    assert resolve_reference("numpy:float64") is np.float64

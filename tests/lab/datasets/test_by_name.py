@@ -40,19 +40,19 @@ def counts(name: str, folder: Path) -> dict[str, list[int]]:
 
 def test_movielens_with_groups_and_titles(tmp_path: Path, unpublished: None) -> None:
     papers.movielens(tmp_path)
-    found = load("movielens-1m", tmp_path)
-    assert found.kind == "original download"
-    assert found.sizes == Sizes(records=4, users=3, items=3)
-    assert found.log.catalogue.labels == ("Tale of Téa, A (1995)", "Rye (1999)", "Oat: Two (2000)")
-    assert found.log.context is not None
-    assert found.log.context.labels == tuple(f"{sex}|{age}" for sex in "MF" for age in AGES)
+    dataset = load("movielens-1m", tmp_path)
+    assert dataset.kind == "original download"
+    assert dataset.sizes == Sizes(records=4, users=3, items=3)
+    assert dataset.log.catalogue.labels == ("Tale of Téa, A (1995)", "Rye (1999)", "Oat: Two (2000)")
+    assert dataset.log.context is not None
+    assert dataset.log.context.labels == tuple(f"{sex}|{age}" for sex in "MF" for age in AGES)
     held = counts("movielens-1m", tmp_path)  # women under 25, men of 25 to 34, men above 34
     assert held["10"] == [0, 1, 0, 1, 0, 0, 0]
     assert held["20"] == [0, 0, 0, 1, 0, 0, 0]
     assert held["30"] == [0, 0, 1, 0, 0, 0, 0]
 
 
-def test_unpacked_files_are_found_as_well(tmp_path: Path) -> None:
+def test_unpacked_files_are_loaded_too(tmp_path: Path) -> None:
     (tmp_path / "ml-1m").mkdir()
     for name, text in papers.MOVIELENS.items():
         (tmp_path / "ml-1m" / name).write_text(text, encoding="latin-1")
@@ -102,8 +102,8 @@ def test_netflix_in_its_archives_or_unpacked(tmp_path: Path, unpublished: None, 
         (tmp_path / "training_set").mkdir()
         for name, text in papers.NETFLIX.items():
             (tmp_path / "training_set" / name).write_text(text)
-    found = load("netflix", tmp_path)
-    assert (found.kind, found.sizes) == ("original download", Sizes(records=3, users=2, items=2))
+    dataset = load("netflix", tmp_path)
+    assert (dataset.kind, dataset.sizes) == ("original download", Sizes(records=3, users=2, items=2))
     assert counts("netflix", tmp_path)["1"] == [0, 1, 0, 0, 1, 0, 0, 0]
 
 
@@ -206,11 +206,11 @@ def test_the_publishers_own_files_come_first(tmp_path: Path, unpublished: None) 
 
 def test_shared_files_have_titles_and_say_what_they_are(tmp_path: Path) -> None:
     papers.shared(tmp_path, users=30, items=8)
-    found = load("movielens-1m", tmp_path)
-    assert found.log.catalogue.labels[0] == "Film 1 (1951)"
-    assert found.provenance.startswith("movielens-1m.parquet, a copy kept as Parquet: MovieLens 1M")
-    assert str(found.sizes) in found.provenance
-    assert "not to be redistributed" in found.licence
+    dataset = load("movielens-1m", tmp_path)
+    assert dataset.log.catalogue.labels[0] == "Film 1 (1951)"
+    assert dataset.provenance.startswith("movielens-1m.parquet, a copy kept as Parquet: MovieLens 1M")
+    assert str(dataset.sizes) in dataset.provenance
+    assert "not to be redistributed" in dataset.licence
 
 
 def test_the_environment_names_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,12 +245,12 @@ def test_stand_ins_have_the_published_shape(name: str, tmp_path: Path) -> None:
     entry = ENTRIES[name]
     assert entry.shape is not None
     scale = 5_000 / entry.shape.users
-    found = load(name, tmp_path, scale=scale)
+    dataset = load(name, tmp_path, scale=scale)
     shape = entry.shape.scaled(scale)
-    assert (found.kind, found.scale) == ("stand-in", scale)
-    assert (found.sizes.users, found.sizes.records) == (shape.users, shape.records)
-    assert len(found.log.catalogue.ids) == entry.shape.items
-    assert "stand-in" in found.provenance
+    assert (dataset.kind, dataset.scale) == ("stand-in", scale)
+    assert (dataset.sizes.users, dataset.sizes.records) == (shape.users, shape.records)
+    assert len(dataset.log.catalogue.ids) == entry.shape.items
+    assert "stand-in" in dataset.provenance
     table = stand_ins.stand_in(entry.shape, scale)
     assert max(table["user"].value_counts().field("counts").to_pylist()) == min(entry.shape.largest, shape.largest)
 

@@ -33,43 +33,45 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ENTRIES, "gowalla-all-places", replace(entry, columns=range(20)))
 
 
-def edges(found: Dataset) -> Counter[tuple[object, str]]:
+def edges(dataset: Dataset) -> Counter[tuple[object, str]]:
     """Count the records by item and context."""
-    cells = np.concatenate([batch.cells for batch in EncodedLog(found.log).batches()])
-    names = [*(found.log.context.labels if found.log.context else ()), "no context"]
-    width = found.log.width
-    return Counter((found.log.catalogue.ids[cell // width], names[cell % width]) for cell in cells.tolist())
+    cells = np.concatenate([batch.cells for batch in EncodedLog(dataset.log).batches()])
+    names = [*(dataset.log.context.labels if dataset.log.context else ()), "no context"]
+    width = dataset.log.width
+    return Counter((dataset.log.catalogue.ids[cell // width], names[cell % width]) for cell in cells.tolist())
 
 
-def rows(found: Dataset) -> list[tuple[object, object]]:
-    pairs = pa.Table.from_batches(found.log.source.batches(["user", "item"]))
+def rows(dataset: Dataset) -> list[tuple[object, object]]:
+    pairs = pa.Table.from_batches(dataset.log.source.batches(["user", "item"]))
     return sorted(zip(pairs["user"].to_pylist(), pairs["item"].to_pylist(), strict=True))
 
 
-def test_every_publisher_has_a_made_up_file() -> None:
+def test_every_publisher_has_a_synthetic_file() -> None:
     assert {name for name, entry in ENTRIES.items() if entry.downloads} == set(PUBLISHED)
     assert set(ENTRIES) - set(PUBLISHED) == {"kosarak-prefix"}  # which is an excerpt of ours
 
 
-@pytest.mark.parametrize(("name", "made"), FORMS, ids=[name for name, _ in FORMS])
+@pytest.mark.parametrize(("name", "published"), FORMS, ids=[name for name, _ in FORMS])
 def test_the_publishers_files_and_a_copy_of_them_give_the_same_log(
-    name: str, made: Published, tmp_path: Path
+    name: str, published: Published, tmp_path: Path
 ) -> None:
     home, copy = tmp_path / "files", tmp_path / "copy"
     home.mkdir()
-    made.write(home)
-    found = load(name, home, as_published=False)
-    assert found.kind == "original download"
-    assert rows(found) == sorted(made.rows)
-    assert found.sizes == Sizes(len(made.rows), *(len({row[place] for row in made.rows}) for place in (0, 1)))
-    assert [each.name for each in save_copy(name, home, copy)] == [
-        f"{each}.parquet" for each in ENTRIES[name].shared
+    published.write(home)
+    dataset = load(name, home, as_published=False)
+    assert dataset.kind == "original download"
+    assert rows(dataset) == sorted(published.rows)
+    assert dataset.sizes == Sizes(
+        len(published.rows), *(len({row[place] for row in published.rows}) for place in (0, 1))
+    )
+    assert [path.name for path in save_copy(name, home, copy)] == [
+        f"{path}.parquet" for path in ENTRIES[name].shared
     ]
     again = load(name, copy)
     assert again.kind == "shared"
-    assert rows(again) == rows(found)
-    assert edges(again) == edges(found)
-    assert again.log.catalogue == found.log.catalogue
+    assert rows(again) == rows(dataset)
+    assert edges(again) == edges(dataset)
+    assert again.log.catalogue == dataset.log.catalogue
 
 
 @pytest.mark.parametrize("name", [name for name, entry in ENTRIES.items() if entry.publisher_says])
@@ -81,8 +83,8 @@ def test_another_size_than_published_is_refused(name: str, tmp_path: Path) -> No
 
 def test_the_size_of_what_is_expected_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     PUBLISHED["uci-adult"].write(tmp_path)
-    said = replace(ENTRIES["uci-adult"], publisher_says=Sizes(records=5, users=0, items=0))
-    monkeypatch.setitem(ENTRIES, "uci-adult", said)
+    entry = replace(ENTRIES["uci-adult"], publisher_says=Sizes(records=5, users=0, items=0))
+    monkeypatch.setitem(ENTRIES, "uci-adult", entry)
     assert load("uci-adult", tmp_path).sizes.records == 4
 
 
@@ -90,20 +92,20 @@ def test_the_size_of_what_is_expected_decides(tmp_path: Path, monkeypatch: pytes
 def test_a_missing_file_says_which_to_get_and_what_it_must_hold(
     name: str, entry: DatasetEntry, tmp_path: Path
 ) -> None:
-    said = where_to_get(name)
+    instructions = where_to_get(name)
     for download in entry.downloads:
-        assert download.files in said
-        assert download.holds in said
+        assert download.files in instructions
+        assert download.holds in instructions
     if entry.downloads:
-        assert entry.page in said
+        assert entry.page in instructions
     for many in vars(entry.publisher_says).values() if entry.publisher_says else ():
-        assert not many or f"{many:,}" in said
-    assert f"{entry.shared[0]}.parquet ({entry.copy_columns})" in said
+        assert not many or f"{many:,}" in instructions
+    assert f"{entry.shared[0]}.parquet ({entry.copy_columns})" in instructions
     assert entry.licence
     if form_of(name, tmp_path) is None:
         with pytest.raises(AbsentError) as error:
             load(name, tmp_path)
-        assert error.value.remedy == said
+        assert error.value.remedy == instructions
     with pytest.raises(AbsentError, match="the publisher's files"):
         save_copy(name, tmp_path, tmp_path / "copy")
 
@@ -135,12 +137,12 @@ def test_which_adults_are_taken_hangs_on_their_content_alone(
     assert user_tables.adult_cells(table.slice(5)).equals(kept) is False  # other people
 
 
-def test_films_that_few_people_rated_and_people_with_enough_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_films_that_few_users_rated_and_users_with_enough_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "FEWEST", 2)
     monkeypatch.setattr(large, "MOST", 3)
     films = {1: [1, 2, 3, 4], 2: [1, 2, 5], 3: [1, 2, 3], 4: [3, 6], 5: [6]}
     pairs = [(user, film) for film, users in films.items() for user in users]
-    table = pa.table([[each[0] for each in pairs], [each[1] for each in pairs]], names=["user", "item"])
+    table = pa.table([[pair[0] for pair in pairs], [pair[1] for pair in pairs]], names=["user", "item"])
     stars = table.cast(pa.schema([("user", pa.int32()), ("item", pa.int32())]))
     stars = stars.append_column("rating", pa.array([5] * len(pairs), pa.int8()))
     stars = stars.append_column("date", pa.array([0] * len(pairs), pa.int32()).cast(pa.date32()))
@@ -294,7 +296,7 @@ def test_titles_are_kept(tmp_path: Path) -> None:
     )
 
 
-def test_two_editions_in_one_folder_are_told_apart(tmp_path: Path) -> None:
+def test_two_editions_in_one_folder_stay_distinct(tmp_path: Path) -> None:
     for folder, text in (("ml-1m", papers.MOVIELENS["ratings.dat"]), ("ml-10M100K", "1::122::3.5::838985046\n")):
         texts({f"{folder}/ratings.dat": text, f"{folder}/movies.dat": ""})(tmp_path)
     texts({"ml-1m/users.dat": papers.MOVIELENS["users.dat"]})(tmp_path)
@@ -302,7 +304,7 @@ def test_two_editions_in_one_folder_are_told_apart(tmp_path: Path) -> None:
     assert sizes == [4, 1]
 
 
-def test_places_that_nobody_visits_are_columns_too(tmp_path: Path) -> None:
+def test_places_without_visits_are_columns_too(tmp_path: Path) -> None:
     PUBLISHED["gowalla-all-places"].write(tmp_path)
     every, visited = (load(name, tmp_path, as_published=False) for name in ("gowalla-all-places", "gowalla"))
     assert (len(every.log.catalogue.ids), len(visited.log.catalogue.ids)) == (20, 2)
@@ -311,8 +313,8 @@ def test_places_that_nobody_visits_are_columns_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "entry"), ENTRIES.items(), ids=list(ENTRIES))
 def test_the_page_lists_files_sizes_and_terms(name: str, entry: DatasetEntry) -> None:
     page = (Path(__file__).parents[3] / "docs" / "reproduce.md").read_text(encoding="utf-8")
-    forms = [each.files.split(" and ") for each in entry.downloads]
+    forms = [download.files.split(" and ") for download in entry.downloads]
     named = " or ".join(" and ".join(f"`{file}`" for file in form) for form in forms) or "none: a copy alone"
-    known = vars(entry.publisher_says).values() if entry.publisher_says else (0, 0, 0)
-    sizes = ", ".join(f"{many:,}" if many else "–" for many in known)
+    expected_sizes = vars(entry.publisher_says).values() if entry.publisher_says else (0, 0, 0)
+    sizes = ", ".join(f"{many:,}" if many else "–" for many in expected_sizes)
     assert f"| `{name}` | {named} | {sizes} | {entry.licence} |" in page

@@ -10,7 +10,7 @@ from headcount.adaptive.activity_histogram import EstimatedActivity
 from headcount.adaptive.predicted_error import zipf
 from headcount.lab.plan.predicted_errors import Figures, predictions, theorem_2
 from headcount.lab.plan.theorem_2 import Alike
-from headcount.methods.prediction.errors import TableShape, activity_of
+from headcount.methods.prediction.errors import TableShape, lognormal_activity
 
 WORLDS = [(n, m, p) for n in (3, 100, 5000) for m in (1, 20, 300) for p in (1e-6, 0.002, 0.3, 0.9)]
 
@@ -31,8 +31,8 @@ def test_eq_22_is_where_eq_21_is_lowest(epsilon: float) -> None:
         printed = (2 * n**2 * p**2 * m - n * p) / (4 / epsilon**2 - 2 * n * p**2 / m + 2 * n**2 * p**2)
         assert alike.lowest(epsilon) == pytest.approx(printed)
         assert alike.error(0.7 * m, epsilon) == pytest.approx(printed_error(0.7 * m, n, m, p, epsilon))
-        found = optimize.minimize_scalar(printed_error, args=(n, m, p, epsilon))
-        assert alike.lowest(epsilon) == pytest.approx(found.x, rel=1e-5, abs=1e-6)
+        minimum = optimize.minimize_scalar(printed_error, args=(n, m, p, epsilon))
+        assert alike.lowest(epsilon) == pytest.approx(minimum.x, rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 5.0])
@@ -53,7 +53,7 @@ def test_it_rises_with_epsilon_only_where_items_have_records() -> None:
         assert 1 <= alike.limit(1.0) <= m
 
 
-def test_everybody_is_taken_for_the_average_person() -> None:
+def test_every_user_is_taken_for_the_average_user() -> None:
     """Half have 10 and half 30 records: 20 each, and the items as popular as they were."""
     shape = TableShape(EstimatedActivity(np.array([10.0, 30.0]), np.array([50.0, 50.0])), 8)
     alike = Alike.of(shape)
@@ -62,20 +62,20 @@ def test_everybody_is_taken_for_the_average_person() -> None:
     assert alike.popularities.tolist() == pytest.approx(zipf(8)[1].tolist())
 
 
-def test_each_table_pays_with_its_own_part_of_epsilon() -> None:
-    shapes = {"items": TableShape(activity_of(5000, 20, 600), 400)}
+def test_every_table_spends_its_own_part_of_epsilon() -> None:
+    shapes = {"items": TableShape(lognormal_activity(5000, 20, 600), 400)}
     alone, halved = Figures(shapes=shapes), Figures(shapes={**shapes, "edges": shapes["items"]}, width=8)
     assert theorem_2(alone, "items", "0.05") == theorem_2(halved, "items", "0.1")
     assert theorem_2(alone, "items", "0.05") < theorem_2(alone, "items", "0.1")
 
 
-def test_of_nobody_the_least_is_kept() -> None:
+def test_without_users_the_minimum_is_kept() -> None:
     nobody = TableShape(EstimatedActivity(np.array([1.0, 2.0]), np.zeros(2)), 8)
     assert theorem_2(Figures(shapes={"items": nobody}), "items", "1") == 1
 
 
 def test_predictions_of_sra_tell_it_and_no_others() -> None:
-    figures = Figures(shapes={"items": TableShape(activity_of(5000, 20, 600), 400)})
-    told = {each.method: each.theorem_2 for each in predictions(figures, "0.05", [1, 3])}
-    assert told.pop("sra") == theorem_2(figures, "items", "0.05")
-    assert set(told.values()) == {None}
+    figures = Figures(shapes={"items": TableShape(lognormal_activity(5000, 20, 600), 400)})
+    by_method = {prediction.method: prediction.theorem_2 for prediction in predictions(figures, "0.05", [1, 3])}
+    assert by_method.pop("sra") == theorem_2(figures, "items", "0.05")
+    assert set(by_method.values()) == {None}

@@ -24,7 +24,7 @@ TABLE = [
 ]
 
 
-def of(table: Sequence[Sequence[float]]) -> Ratings:
+def ratings_of(table: Sequence[Sequence[float]]) -> Ratings:
     dense = np.array(table, dtype=float)
     users, items = np.nonzero(dense)
     return Ratings.of(users, items, dense[users, items], n_items=dense.shape[1], n_users=dense.shape[0])
@@ -40,10 +40,10 @@ def test_item_based_by_hand() -> None:
     tea = (1 * 5 + 4 * 2 + 2 * 4) / np.sqrt((1 + 16 + 4) * (25 + 4 + 16))
     rye = (2 * 5 + 4 * 2 + 1 * 4) / np.sqrt((4 + 16 + 1) * (25 + 4 + 16))
     both = Neighbourhood(by="item", metric="cos", k=2)
-    assert predict(of(TABLE), ask((0, 2)), both) == pytest.approx([(tea * 5 + rye * 4) / (tea + rye)])
+    assert predict(ratings_of(TABLE), ask((0, 2)), both) == pytest.approx([(tea * 5 + rye * 4) / (tea + rye)])
     nearest = Neighbourhood(by="item", metric="cos", k=1)
     assert rye > tea
-    assert predict(of(TABLE), ask((0, 2)), nearest).tolist() == [4.0]
+    assert predict(ratings_of(TABLE), ask((0, 2)), nearest).tolist() == [4.0]
 
 
 def test_user_based_by_hand() -> None:
@@ -57,12 +57,12 @@ def test_user_based_by_hand() -> None:
     two = sorted(others, key=lambda user: -others[user])[:2]
     assert two == [2, 3]
     expected = 4.5 + sum(others[u] * apart[u] for u in two) / sum(others[u] for u in two)
-    told = predict(of(TABLE), ask((0, 2)), Neighbourhood(by="user", metric="cos", k=2))
-    assert told == pytest.approx([expected])
+    predicted = predict(ratings_of(TABLE), ask((0, 2)), Neighbourhood(by="user", metric="cos", k=2))
+    assert predicted == pytest.approx([expected])
 
 
 def test_unlike_neighbours_have_no_weight_unless_they_are_to_have_it() -> None:
-    ratings = of([[1, 5, 0], [5, 1, 3], [4, 2, 4], [1, 5, 1]])
+    ratings = ratings_of([[1, 5, 0], [5, 1, 3], [4, 2, 4], [1, 5, 1]])
     alike = similarity(ratings, "pcc").values[2]
     assert alike[0] > 0 > alike[1]
     plain = predict(ratings, ask((0, 2)), Neighbourhood(by="item", metric="pcc", k=2, within=(-9, 9)))
@@ -73,21 +73,21 @@ def test_unlike_neighbours_have_no_weight_unless_they_are_to_have_it() -> None:
     assert signed == pytest.approx([(alike[0] * 1 + alike[1] * 5) / (abs(alike[0]) + abs(alike[1]))])
 
 
-def test_where_nobody_speaks_the_users_own_mean_is_told_and_ratings_stay_in_range() -> None:
-    ratings = of([[5, 4, 0], [0, 0, 3], [0, 0, 0]])
+def test_without_neighbours_the_users_own_mean_is_predicted_and_ratings_stay_in_range() -> None:
+    ratings = ratings_of([[5, 4, 0], [0, 0, 3], [0, 0, 0]])
     for by in SIDES:
         assert predict(ratings, ask((0, 2)), Neighbourhood(by=by)).tolist() == [4.5]
         assert predict(ratings, ask((2, 0)), Neighbourhood(by=by)).tolist() == [4.0]  # of all ratings
-        assert predict(of(TABLE), ask((0, 2)), Neighbourhood(by=by, within=(1, 3))).tolist() == [3.0]
+        assert predict(ratings_of(TABLE), ask((0, 2)), Neighbourhood(by=by, within=(1, 3))).tolist() == [3.0]
 
 
-def test_the_rating_that_is_asked_for_is_not_looked_at() -> None:
+def test_the_predicted_rating_itself_is_not_used() -> None:
     for by in SIDES:
         settings = Neighbourhood(by=by, metric="cos", k=3)
         if by == "item":
-            assert predict(of([[5, 1], [5, 1]]), ask((0, 0)), settings).tolist() == [1.0]
+            assert predict(ratings_of([[5, 1], [5, 1]]), ask((0, 0)), settings).tolist() == [1.0]
         else:
-            assert predict(of([[5, 1], [5, 3]]), ask((0, 0)), settings).tolist() == [4.0]
+            assert predict(ratings_of([[5, 1], [5, 3]]), ask((0, 0)), settings).tolist() == [4.0]
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -116,7 +116,7 @@ def test_the_first_of_equally_similar_candidates_are_taken_largest_first() -> No
 
 def test_recommended_items_are_those_that_go_with_what_was_rated() -> None:
     """Item-based: item 2 goes with 0 and 1, rated by users 0 to 3; item 3 with nothing of user 4's."""
-    ratings = of([[4, 3, 5, 0], [4, 4, 4, 0], [3, 3, 3, 0], [5, 0, 5, 1], [4, 4, 0, 0]])
+    ratings = ratings_of([[4, 3, 5, 0], [4, 4, 4, 0], [3, 3, 3, 0], [5, 0, 5, 1], [4, 4, 0, 0]])
     assert recommend(ratings, 4, Neighbourhood(by="item", k=5), 3).tolist() == [2, 3]
     assert recommend(ratings, 4, Neighbourhood(by="item", k=5), 1).tolist() == [2]
     assert recommend(ratings, 4, Neighbourhood(by="user", k=3), 3).tolist() == [2]
@@ -124,7 +124,7 @@ def test_recommended_items_are_those_that_go_with_what_was_rated() -> None:
 
 def test_a_neighbour_with_more_in_common_comes_first() -> None:
     """Users 1 and 2 are as similar to user 0 as can be; user 1 shares one rating, user 2 three."""
-    ratings = of([[4, 3, 5, 0, 0], [4, 0, 0, 5, 0], [4, 3, 5, 0, 2]])
+    ratings = ratings_of([[4, 3, 5, 0, 0], [4, 0, 0, 5, 0], [4, 3, 5, 0, 2]])
     assert recommend(ratings, 0, Neighbourhood(by="user", k=1), 5).tolist() == [4]
     assert recommend(ratings, 0, Neighbourhood(by="user", k=2), 5).tolist() == [4, 3]
     weights = np.array([3 / (3 + SUPPORT) * 2, 1 / (1 + SUPPORT) * 5])

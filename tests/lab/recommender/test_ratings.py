@@ -13,22 +13,22 @@ def test_the_matrix_is_what_was_put_in_whatever_the_order() -> None:
     users, items, values = [2, 0, 2, 0], [1, 1, 0, 2], [4.0, 2.0, 5.0, 1.0]
     dense = np.array([[0, 2, 1], [0, 0, 0], [5, 4, 0]], dtype=float)
     for order in ([0, 1, 2, 3], [3, 1, 0, 2]):
-        made = Ratings.of(*(np.array(each)[order] for each in (users, items, values)), n_items=3)
-        assert np.array_equal(made.sparse().toarray(), dense)
-        assert made.n_users == 3
-    assert np.array_equal(made.transposed.sparse().toarray(), dense.T)
-    assert made.users.tolist() == [0, 0, 2, 2]
+        ratings = Ratings.of(*(np.array(column)[order] for column in (users, items, values)), n_items=3)
+        assert np.array_equal(ratings.sparse().toarray(), dense)
+        assert ratings.n_users == 3
+    assert np.array_equal(ratings.transposed.sparse().toarray(), dense.T)
+    assert ratings.users.tolist() == [0, 0, 2, 2]
 
 
 def test_several_ratings_of_one_item_become_their_mean() -> None:
-    made = Ratings.of([0, 0, 0, 0], [1, 1, 0, 1], [1.0, 2.0, 5.0, 4.0], n_items=2)
-    assert made.items.tolist() == [0, 1]
-    assert made.values.tolist() == [5.0, pytest.approx(7 / 3)]
+    ratings = Ratings.of([0, 0, 0, 0], [1, 1, 0, 1], [1.0, 2.0, 5.0, 4.0], n_items=2)
+    assert ratings.items.tolist() == [0, 1]
+    assert ratings.values.tolist() == [5.0, pytest.approx(7 / 3)]
 
 
 def test_means_of_those_who_rated_nothing_are_the_overall_mean() -> None:
-    made = Ratings.of([1, 1, 3], [0, 1, 0], [1.0, 2.0, 5.0], n_items=2, n_users=5)
-    assert made.means.tolist() == pytest.approx([8 / 3, 1.5, 8 / 3, 5.0, 8 / 3])
+    ratings = Ratings.of([1, 1, 3], [0, 1, 0], [1.0, 2.0, 5.0], n_items=2, n_users=5)
+    assert ratings.means.tolist() == pytest.approx([8 / 3, 1.5, 8 / 3, 5.0, 8 / 3])
     assert Ratings.of([], [], [], n_items=3, n_users=2).means.tolist() == [0.0, 0.0]
 
 
@@ -48,5 +48,5 @@ def test_part_of_the_ratings_and_more_users() -> None:
     more = whole.joined(np.array([5, 2], dtype=np.int32), np.array([1.0, 4.0]), 2)
     assert more.n_users == whole.n_users + 2
     for user in (whole.n_users, whole.n_users + 1):
-        assert [each.tolist() for each in more.of_user(user)] == [[2, 5], [4.0, 1.0]]
+        assert [array.tolist() for array in more.of_user(user)] == [[2, 5], [4.0, 1.0]]
     assert np.array_equal(more.sparse().toarray()[: whole.n_users], whole.sparse().toarray())

@@ -45,7 +45,7 @@ def test_conditions_hold() -> None:
     assert pairs(read(where="stars > 100")) == {}
 
 
-def test_people_who_rated_are_known_by_their_ids() -> None:
+def test_users_of_raw_ratings_are_identified_by_their_ids() -> None:
     assert ratings_of(read()).people == {"ann": 0, "bob": 1, "cyn": 2}
     assert ratings_of(read(items="rye,tea")).people == {"ann": 0, "bob": 1}
     numbered = read_events(

@@ -14,37 +14,41 @@ from tests.lab.recommender import synthetic_ratings
 @pytest.mark.parametrize("step", [1.0, 0.5])
 def test_all_pairs_are_as_defined(metric: Metric, step: float) -> None:
     ratings = synthetic_ratings.ratings(seed=5, share=0.25, step=step)
-    found = similarity(ratings, metric, overlap=True, sensitivity=True)
+    similarities = similarity(ratings, metric, overlap=True, sensitivity=True)
     sparse = 0
     for i in range(ratings.n_items):
         for j in range(ratings.n_items):
             if i == j:
                 continue
             left, right = synthetic_ratings.co_rated(ratings, i, j)
-            assert found.values[i, j] == pytest.approx(synthetic_ratings.alike(left, right, metric), abs=1e-9)
-            assert found.overlap[i, j] == len(left)
+            assert similarities.values[i, j] == pytest.approx(
+                synthetic_ratings.alike(left, right, metric), abs=1e-9
+            )
+            assert similarities.overlap[i, j] == len(left)
             if len(left) < 2:
                 sparse += 1
-                assert found.sensitivity[i, j] == 1.0
+                assert similarities.sensitivity[i, j] == 1.0
             elif metric == "pcc":
-                assert found.sensitivity[i, j] == pytest.approx(
+                assert similarities.sensitivity[i, j] == pytest.approx(
                     max(synthetic_ratings.changes(left, right, metric)), abs=1e-9
                 )
             else:
-                assert found.sensitivity[i, j] == pytest.approx(synthetic_ratings.lemma_1(left, right), abs=1e-9)
+                assert similarities.sensitivity[i, j] == pytest.approx(
+                    synthetic_ratings.lemma_1(left, right), abs=1e-9
+                )
     assert sparse > 5
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_sensitivity_bounds_every_change_and_never_exceeds_the_global_one(metric: Metric) -> None:
     ratings = synthetic_ratings.ratings(seed=6, share=0.3)
-    found = similarity(ratings, metric, sensitivity=True)
+    similarities = similarity(ratings, metric, sensitivity=True)
     for i in range(ratings.n_items):
         for j in set(range(ratings.n_items)) - {i}:
             left, right = synthetic_ratings.co_rated(ratings, i, j)
             if len(left) > 1:
-                assert found.sensitivity[i, j] >= max(synthetic_ratings.changes(left, right, metric)) - 1e-9
-            assert found.sensitivity[i, j] <= GLOBAL[metric]
+                assert similarities.sensitivity[i, j] >= max(synthetic_ratings.changes(left, right, metric)) - 1e-9
+            assert similarities.sensitivity[i, j] <= GLOBAL[metric]
 
 
 def test_a_case_by_hand() -> None:
@@ -60,7 +64,8 @@ def test_some_rows_and_users_are_the_same_as_in_the_whole() -> None:
     ratings = synthetic_ratings.ratings(seed=7)
     targets = np.array([4, 1], dtype=np.int32)
     whole, some = (
-        similarity(ratings, "pcc", targets=each, overlap=True, sensitivity=True) for each in (None, targets)
+        similarity(ratings, "pcc", targets=selected, overlap=True, sensitivity=True)
+        for selected in (None, targets)
     )
     for name in ("values", "overlap", "sensitivity"):
         assert np.array_equal(getattr(whole, name)[targets], getattr(some, name))

@@ -88,7 +88,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 def shared(folder: Path, *, users: int = 60, items: int = 25, seed: int = 1) -> Path:
     """Write small logs under the names of the shared folder: films, check-ins, places, baskets, clicks, tags."""
     draws = np.random.Generator(np.random.PCG64(seed))
-    films = _log(draws, users, items, each=12, twice=False)
+    films = _log(draws, users, items, records_per_user=12, twice=False)
     gender, age = draws.choice(["M", "F"], users), draws.choice([1, 18, 25, 35, 56], users)
     people = films["user"].to_numpy() - 1
     films = films.append_column("gender", pa.array(gender[people]))
@@ -104,18 +104,20 @@ def shared(folder: Path, *, users: int = 60, items: int = 25, seed: int = 1) -> 
         folder / "movielens-1m-items.parquet",
     )
     shutil.copy(folder / "movielens-1m-items.parquet", folder / "movielens-100k-items.parquet")
-    visits = _log(draws, users, items, each=15, twice=True)
+    visits = _log(draws, users, items, records_per_user=15, twice=True)
     minutes = draws.integers(1, 60 * 24 * 70, visits.num_rows).astype(np.int32)
     pq.write_table(visits.append_column("minute", pa.array(minutes)), folder / "foursquare-nyc.parquet")
-    pq.write_table(_log(draws, users, items, each=11, twice=False), folder / "gowalla-10core.parquet")
-    for name, each in (("fimi-retail", 7), ("kosarak-prefix", 5), ("bms-webview-1", 3)):
-        pq.write_table(_log(draws, users, items, each=each, twice=False), folder / f"{name}.parquet")
+    pq.write_table(_log(draws, users, items, records_per_user=11, twice=False), folder / "gowalla-10core.parquet")
+    for name, records_per_user in (("fimi-retail", 7), ("kosarak-prefix", 5), ("bms-webview-1", 3)):
+        pq.write_table(
+            _log(draws, users, items, records_per_user=records_per_user, twice=False), folder / f"{name}.parquet"
+        )
     bins, hosts = np.arange(4096), draws.zipf(1.6, 300)
     counts = np.bincount(np.minimum(hosts, 4096) - 1, minlength=4096)
     trace = {"dataset": ["NETTRACE"] * bins.size, "bin": bins.astype(np.int32), "count": counts}
     pq.write_table(pa.table(trace), folder / "dpbench-1d.parquet")
     for name in ("hetrec-lastfm-tags", "hetrec-movielens-tags"):
-        tagged = _log(draws, users, items, each=9, twice=True).rename_columns(["user", "resource"])
+        tagged = _log(draws, users, items, records_per_user=9, twice=True).rename_columns(["user", "resource"])
         tags = draws.integers(1, 12, tagged.num_rows).astype(np.int32)
         tagged = tagged.append_column("tag", pa.array(tags))
         eager = np.array([[1, 1 + n % items, n] for n in range(1, 31)], dtype=np.int32)  # enough for theorem 4.4.1
@@ -127,12 +129,12 @@ def shared(folder: Path, *, users: int = 60, items: int = 25, seed: int = 1) -> 
     return folder
 
 
-def _log(draws: np.random.Generator, users: int, items: int, *, each: int, twice: bool) -> pa.Table:
+def _log(draws: np.random.Generator, users: int, items: int, *, records_per_user: int, twice: bool) -> pa.Table:
     weights = 1 / np.arange(1, items + 1)
     weights /= weights.sum()
     user, item = [], []
     for number in range(1, users + 1):
-        many = int(draws.integers(max(1, each // 3), min(items, 2 * each)))
+        many = int(draws.integers(max(1, records_per_user // 3), min(items, 2 * records_per_user)))
         user += [number] * many
         item += (1 + draws.choice(items, many, replace=twice, p=weights)).tolist()
     return pa.table({"user": pa.array(user, pa.int32()), "item": pa.array(item, pa.int32())})

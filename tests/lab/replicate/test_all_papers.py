@@ -29,7 +29,7 @@ def test_an_interruption_costs_nothing_that_is_finished(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run: list[str] = []
-    told: list[tuple[str, int, int | None]] = []
+    steps: list[tuple[str, int, int | None]] = []
     original, parts = grids.run_unit, tmp_path / "parts"
 
     def note(unit: grids.Unit, *rest: Any) -> grids.Unit:
@@ -37,7 +37,7 @@ def test_an_interruption_costs_nothing_that_is_finished(
         return original(unit, *rest)
 
     def stop(*now: Any) -> None:
-        told.append(now)
+        steps.append(now)
         if now[0] == "dpsense (2 of 2): running trials":
             raise KeyboardInterrupt
 
@@ -45,23 +45,23 @@ def test_an_interruption_costs_nothing_that_is_finished(
     with pytest.raises(KeyboardInterrupt):
         reproduce_all(shared, parts, progress=stop, **HOW)
     interrupted = len(run)
-    done = reproduce_all(shared, parts, progress=lambda *now: told.append(now), keep=True, **HOW)
+    done = reproduce_all(shared, parts, progress=lambda *now: steps.append(now), keep=True, **HOW)
     assert list(done.done) == ["kellaris", "dpsense"]
     assert 1 < interrupted < len(run)
     assert len(set(run)) == len(run), "no unit was run twice"
     assert len(list(parts.glob("*/*.parquet"))) == len(run), "kept as long as something is to be written"
     (parts / "mine").write_text("of somebody else")
     clear_all(parts)
-    assert [each.name for each in parts.iterdir()] == ["mine"]
+    assert [path.name for path in parts.iterdir()] == ["mine"]
 
-    running = [(done, total) for stage, done, total in told if stage.endswith("running trials")]
+    running = [(done, total) for stage, done, total in steps if stage.endswith("running trials")]
     assert len({total for _, total in running}) == 1, "one bar for all papers"
     assert running[-1][0] == running[-1][1]
-    first_of_second = next(done for stage, done, _ in told if stage.startswith("dpsense"))
+    first_of_second = next(done for stage, done, _ in steps if stage.startswith("dpsense"))
     assert 0 < first_of_second < running[-1][1]
 
 
-def test_what_has_no_data_is_said_and_the_rest_is_run(shared: Path, tmp_path: Path) -> None:
+def test_missing_datasets_are_reported_and_the_rest_is_run(shared: Path, tmp_path: Path) -> None:
     done = reproduce_all(
         shared, tmp_path / "parts", **{**HOW, "papers": {name: SOME[name] for name in ("dpsense", "cim")}}
     )
@@ -69,10 +69,10 @@ def test_what_has_no_data_is_said_and_the_rest_is_run(shared: Path, tmp_path: Pa
     assert "none of the data of cim is at hand" in done.absent["cim"]
     assert sum(done.counts.values()) == len(PAPERS["dpsense"].claims.claim)
     assert set(done.table["paper"].to_pylist()) == {"dpsense"}
-    said = done.document()
-    assert said["private"] is False
-    assert said["papers"]["dpsense"]["claims"][0]["id"] == PAPERS["dpsense"].claims.claim[0].id
-    assert said["absent"] == done.absent
+    document = done.document()
+    assert document["private"] is False
+    assert document["papers"]["dpsense"]["claims"][0]["id"] == PAPERS["dpsense"].claims.claim[0].id
+    assert document["absent"] == done.absent
 
 
 def test_no_data_at_all_is_an_error(tmp_path: Path) -> None:

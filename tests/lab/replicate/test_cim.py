@@ -29,10 +29,10 @@ def test_pearson_couplings_are_those_of_numpy() -> None:
         degrees = np.abs(np.nan_to_num(np.corrcoef(attributes)))
     np.fill_diagonal(degrees, 0)
     degrees[degrees < 0.6] = 0
-    found = by_pearson(attributes)
-    assert found.others.tolist() == np.count_nonzero(degrees, axis=1).tolist()
-    assert found.largest == found.others.max() + 1
-    assert found.share == (found.others > 0).mean()
+    couplings = by_pearson(attributes)
+    assert couplings.others.tolist() == np.count_nonzero(degrees, axis=1).tolist()
+    assert couplings.largest == couplings.others.max() + 1
+    assert couplings.share == (couplings.others > 0).mean()
 
 
 def test_declared_couplings_are_a_quarter_in_groups_of_the_given_size() -> None:
@@ -73,19 +73,19 @@ def measured(name: str, **parameters: Any) -> dict[str, float]:
 
 def test_figure_5_5_has_all_of_its_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = cim.settings(Effort(quick=True, runs=2), dict.fromkeys(("Adult",)))  # type: ignore[arg-type]
-    assert {each.parameters["rounds"] for each in settings if each.experiment == "step"} == {100_000}
-    asked: list[int] = []
+    assert {setting.parameters["rounds"] for setting in settings if setting.experiment == "step"} == {100_000}
+    iterations: list[int] = []
 
     def counting(_: object, noisy: Any, **how: float) -> Iterated:
-        asked.append(noisy.size)
+        iterations.append(noisy.size)
         return Iterated(noisy, len(how), 0.1)
 
     monkeypatch.setattr(cim, "iterated", counting)
     assert measured("Adult", rounds=25_000)["updates"] == 2
-    assert asked == [25_000]
+    assert iterations == [25_000]
 
 
-def test_what_is_proven_stands_beside_what_is_seen() -> None:
+def test_the_proven_guarantee_stands_beside_the_measured_loss() -> None:
     rows = measured("Adult", threshold=0.2)
     assert rows["updates over those of lemma 4"] == pytest.approx(rows["updates"] * 49 * 0.36 / np.log(99))
     assert rows["updates beyond corollary 2"] <= rows["updates"]
@@ -102,9 +102,9 @@ def test_noise_that_figures_imply_takes_the_place_of_that_of_the_text() -> None:
 
 def test_couplings_of_a_run_are_the_same_for_all_methods_and_others_in_another_run() -> None:
     counts = np.arange(99).tobytes()
-    one, other = (cim.coupled_records(counts, "Adult", run).degrees for run in (0, 1))
-    assert cim.coupled_records(counts, "Adult", 0).degrees is one
-    assert not np.array_equal(one.first, other.first)
+    first, other = (cim.coupled_records(counts, "Adult", run).degrees for run in (0, 1))
+    assert cim.coupled_records(counts, "Adult", 0).degrees is first
+    assert not np.array_equal(first.first, other.first)
     assert cim.coupled_records(counts, "NLTCS", 0).degrees.others.max() == 9
 
 
@@ -120,7 +120,7 @@ def test_scales_that_figures_of_the_thesis_imply() -> None:
     assert np.sqrt(5.5350 / 2) * 0.1 == pytest.approx(cim.IMPLIED, abs=0.001)
 
 
-def test_each_round_has_its_part_of_epsilon() -> None:
+def test_every_round_gets_its_part_of_epsilon() -> None:
     rows = {row.metric: row.value for row in cim.rounds(bench("NetTrace"), Trial.of("NetTrace", "x", epsilon="1"))}
     assert rows["ε₀ / ε"] == pytest.approx(49 * 0.36 / np.log(4096))
     assert rows["true ε of all rounds, over ε"] > 10_000
@@ -128,10 +128,10 @@ def test_each_round_has_its_part_of_epsilon() -> None:
 
 def test_quick_runs_have_fewer_points_of_the_same_experiments() -> None:
     names = dict.fromkeys(cim.SHAPES)
-    quick, full = (list(cim.settings(Effort(each, 2), names)) for each in (True, False))  # type: ignore[arg-type]
-    assert {each.experiment for each in quick} == {each.experiment for each in full}
+    quick, full = (list(cim.settings(Effort(is_quick, 2), names)) for is_quick in (True, False))  # type: ignore[arg-type]
+    assert {setting.experiment for setting in quick} == {setting.experiment for setting in full}
     assert len(quick) < len(full)
-    assert len({(each.dataset, each.label) for each in full}) == len(full)
+    assert len({(setting.dataset, setting.label) for setting in full}) == len(full)
     assert PAPERS["cim"].claims.paper.name == "cim"
 
 
@@ -149,6 +149,6 @@ def test_the_data_are_as_large_as_the_thesis_says() -> None:
 def test_the_uniform_table_is_as_far_off_as_where_figure_5_4_ends() -> None:
     log = load("uci-adult-hours", DATA).log
     counts = Truth.of(log, LocalEngine(threads=1)).items.astype(np.int64)
-    table = cim.asked_table(counts.tobytes())
+    table = cim.query_table(counts.tobytes())
     uniform = table.queries.sizes / 99
     assert np.mean((table.exact - uniform) ** 2) == pytest.approx(0.0582, abs=0.001)

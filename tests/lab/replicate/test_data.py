@@ -46,19 +46,19 @@ DATA = PaperData(
     ],
 )
 def test_the_best_that_is_at_hand_is_taken(forms: dict[str, Kind], taken: tuple[str, bool, list[str]]) -> None:
-    found = DATA.at_hand(forms.get)
-    assert (found.name, found.same, found.lacks) == taken
-    assert found.paper == "Clicks"
-    assert found.at_hand(forms.get) == found
+    dataset = DATA.at_hand(forms.get)
+    assert (dataset.name, dataset.same, dataset.lacks) == taken
+    assert dataset.paper == "Clicks"
+    assert dataset.at_hand(forms.get) == dataset
 
 
 @pytest.mark.parametrize("name", PAPERS)
-def test_what_is_preferred_is_known_and_comes_nearer(name: str) -> None:
-    for each in PAPERS[name].claims.dataset:
-        for better in each.first:
+def test_preferred_datasets_have_downloads_and_lack_no_more_parts(name: str) -> None:
+    for dataset in PAPERS[name].claims.dataset:
+        for better in dataset.first:
             assert ENTRIES[better.name].downloads
-            assert better.same or not each.same
-            assert len(better.lacks) <= len(each.lacks)
+            assert better.same or not dataset.same
+            assert len(better.lacks) <= len(dataset.lacks)
 
 
 OWN = [
@@ -91,16 +91,16 @@ def test_claims_use_the_papers_own_data_where_they_are(
     after = at_hand(claims, tmp_path).data(data)
     assert (after.name, after.same, after.lacks) == (name, same, [])
     assert form_of(after.name, tmp_path) == "original download"
-    others = [each for each in claims.dataset if each.paper != data]
-    assert [each for each in at_hand(claims, tmp_path).dataset if each.paper != data] == others
+    others = [dataset for dataset in claims.dataset if dataset.paper != data]
+    assert [dataset for dataset in at_hand(claims, tmp_path).dataset if dataset.paper != data] == others
 
 
 def test_every_preference_is_tried_above() -> None:
     written = {
-        (name, each.paper, better.name)
+        (name, dataset.paper, better.name)
         for name in PAPERS
-        for each in PAPERS[name].claims.dataset
-        for better in each.first
+        for dataset in PAPERS[name].claims.dataset
+        for better in dataset.first
     }
     assert written == {(which, data, name) for which, data, name, _ in OWN}
 
@@ -110,20 +110,20 @@ def test_they_are_loaded_in_place_of_the_other_log(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(large, "FEWEST", 1)
     papers.shared(tmp_path)
     dpsense = PAPERS["dpsense"].claims
-    found, absent = gather(dpsense, tmp_path)
-    assert found["Kosarak"].name == "kosarak-prefix"
+    datasets, absent = gather(dpsense, tmp_path)
+    assert datasets["Kosarak"].name == "kosarak-prefix"
     assert "; for the data of the paper get nf_prize_dataset.tar.gz" in absent["Netflix"]
     for name in ("kosarak", "netflix", "bms-pos"):
         PUBLISHED[name].write(tmp_path)
-    found, absent = gather(dpsense, tmp_path)
+    datasets, absent = gather(dpsense, tmp_path)
     assert set(absent) == {"Document", "AOL"}
-    assert {each: found[each].name for each in ("Kosarak", "Netflix", "Transaction", "Movielens")} == {
+    assert {name: datasets[name].name for name in ("Kosarak", "Netflix", "Transaction", "Movielens")} == {
         "Kosarak": "kosarak",
         "Netflix": "netflix",
         "Transaction": "bms-pos",
         "Movielens": "movielens-1m",
     }
-    assert {found[each].kind for each in ("Kosarak", "Netflix")} == {"original download"}
+    assert {datasets[name].kind for name in ("Kosarak", "Netflix")} == {"original download"}
 
 
 def test_a_number_of_the_papers_own_data_is_judged_on_them(tmp_path: Path) -> None:
@@ -137,11 +137,11 @@ def test_a_number_of_the_papers_own_data_is_judged_on_them(tmp_path: Path) -> No
     ]
     claims, results = parse_claims(text, "tiny.toml"), Results(table_of(rows))
     [before] = judge_all(at_hand(claims, tmp_path), results, {}, [])
-    assert [each.verdict for each in before.cases] == ["reproduced", "not testable"]
+    assert [case.verdict for case in before.cases] == ["reproduced", "not testable"]
     assert "foursquare-nyc is another log; gowalla would decide it" in before.measured
     papers.gowalla(tmp_path)
     [after] = judge_all(at_hand(claims, tmp_path), results, {}, [])
-    assert [(each.case, each.verdict) for each in after.cases] == [
+    assert [(case.case, case.verdict) for case in after.cases] == [
         ("Films items", "reproduced"),
         ("Places items", "reproduced"),
     ]
@@ -152,8 +152,8 @@ def test_a_part_of_the_papers_own_data_is_not_the_same(tmp_path: Path, monkeypat
     (tmp_path / "kosarak.parquet").write_bytes((tmp_path / "kosarak-prefix.parquet").read_bytes())
     claims = at_hand(PAPERS["dpsense"].claims, tmp_path)
     assert claims.data("Kosarak").same
-    found, _ = gather(claims, tmp_path)
-    assert (found["Kosarak"].name, found["Kosarak"].as_published) == ("kosarak", False)
+    datasets, _ = gather(claims, tmp_path)
+    assert (datasets["Kosarak"].name, datasets["Kosarak"].as_published) == ("kosarak", False)
     judged: list[Claims] = []
 
     def judge(given: Claims, *_: object) -> list[Verdict]:

@@ -41,24 +41,29 @@ def on() -> Bench:
 
 
 def settings(datasets: dict[str, Dataset], experiment: str, effort: Effort = USUAL) -> list[Setting]:
-    return [each for each in DPSENSE.settings(effort, datasets) if each.experiment == experiment]
+    return [setting for setting in DPSENSE.settings(effort, datasets) if setting.experiment == experiment]
 
 
 def test_both_epsilons_and_every_method(datasets: dict[str, Dataset]) -> None:
     assert set(datasets) == {"Movielens", "Kosarak", "Transaction"}
-    run = {(each.dataset, each.method, each.spend) for each in settings(datasets, "errors")}
+    run = {(setting.dataset, setting.method, setting.spend) for setting in settings(datasets, "errors")}
     printed = {"dpsense-published", "dpsense-s-published", "lpa-published", "gs-published", "fpa-published"}
     names = {*printed, "dpsense", "dpsense-s", "adaptive"}
     epsilons = {"0.405465", "1.098612"}
     assert run == {(name, method, at) for name in datasets for method in names for at in epsilons}
-    assert {float(each) for each in epsilons} == {LOW, HIGH} == {0.405465, 1.098612}
+    assert {float(setting) for setting in epsilons} == {LOW, HIGH} == {0.405465, 1.098612}
     for effort in (USUAL, QUICK):
-        assert 0.1 in {each.x for each in settings(datasets, "split", effort)}  # what others are held against
+        assert 0.1 in {
+            setting.x for setting in settings(datasets, "split", effort)
+        }  # what others are held against
 
 
 def test_quick_lowers_runs_and_grid_points_alone(datasets: dict[str, Dataset]) -> None:
     whole, quick = (
-        {(each.experiment, each.dataset, each.method, each.epsilon) for each in DPSENSE.settings(effort, datasets)}
+        {
+            (setting.experiment, setting.dataset, setting.method, setting.epsilon)
+            for setting in DPSENSE.settings(effort, datasets)
+        }
         for effort in (USUAL, QUICK)
     )
     assert whole == quick
@@ -70,7 +75,7 @@ def test_the_grid_goes_beyond_what_the_paper_finds_best(datasets: dict[str, Data
     assert grid[0] == 1
     assert 6 * 165.6 < grid[-1] == 1656
     assert dpsense.thetas(8, 50, 24)[-1] == 50
-    drawn = {each.x for each in settings(datasets, "quality") if each.dataset == "Transaction"}
+    drawn = {setting.x for setting in settings(datasets, "quality") if setting.dataset == "Transaction"}
     assert max(x for x in drawn if x) == 24  # ten times the average, but there are no more columns
 
 
@@ -86,14 +91,14 @@ def test_quality_weighs_what_is_kept_against_the_noise(on: Bench) -> None:
 
 
 def test_without_noise_the_error_is_what_is_cut_off(on: Bench) -> None:
-    found = fixed(on, 2, "50000")
-    assert found["MAE"] == pytest.approx(20 / 8, abs=0.01)
-    assert (found["MAE"] + found["quality"]) / 2 == pytest.approx(50 / 8 / 2, abs=0.01)
+    metrics = fixed(on, 2, "50000")
+    assert metrics["MAE"] == pytest.approx(20 / 8, abs=0.01)
+    assert (metrics["MAE"] + metrics["quality"]) / 2 == pytest.approx(50 / 8 / 2, abs=0.01)
 
 
 def test_negative_counts_are_set_to_zero(on: Bench) -> None:
-    found = fixed(on, 8, "0.01")
-    assert found["MAE"] < found["MAE, negatives kept"]
+    metrics = fixed(on, 8, "0.01")
+    assert metrics["MAE"] < metrics["MAE, negatives kept"]
 
 
 @pytest.mark.parametrize("epsilon", ["2", "0.1"])
@@ -101,11 +106,11 @@ def test_a_tenth_for_the_choice_is_dpsense_itself(on: Bench, epsilon: str) -> No
     trial = Trial.of("log", "dpsense-published", epsilon=epsilon, choice="0.1")
     [row] = dpsense.divided(on, trial)
     release = build("dpsense-published", {}).release(on.log, Grant(epsilon), on.noise(trial), on.engine)
-    [mae] = [each.value for each in dpsense.compared(on.truth, release) if each.metric == "MAE"]
+    [mae] = [metric_row.value for metric_row in dpsense.compared(on.truth, release) if metric_row.metric == "MAE"]
     assert row.value == pytest.approx(mae)
 
 
-def test_another_split_pays_for_the_counts_with_the_rest(on: Bench) -> None:
+def test_another_budget_split_leaves_the_rest_for_the_counts(on: Bench) -> None:
     """With almost all of ε for the choice the counts drown: the mean of 40 runs is far above."""
 
     def average(choice: str) -> float:
@@ -117,14 +122,14 @@ def test_another_split_pays_for_the_counts_with_the_rest(on: Bench) -> None:
 
 def test_what_is_chosen_becomes_rows_of_its_own(on: Bench) -> None:
     release = on.release(Trial.of("log", "dpsense-s-published", epsilon="500000"))
-    found = {(row.metric, row.k): row.value for row in dpsense.compared(on.truth, release)}
-    assert (found["theta", None], found["alpha", None]) == (4, 1)
-    assert found["MAE", None] == pytest.approx(0, abs=0.01)
-    assert [k for metric, k in found if metric == "top-k accuracy"] == list(dpsense.TOPS)
+    metrics = {(row.metric, row.k): row.value for row in dpsense.compared(on.truth, release)}
+    assert (metrics["theta", None], metrics["alpha", None]) == (4, 1)
+    assert metrics["MAE", None] == pytest.approx(0, abs=0.01)
+    assert [k for metric, k in metrics if metric == "top-k accuracy"] == list(dpsense.TOPS)
     assert DPSENSE.elsewhere["errors", "alpha", "items"] == "choice"
 
 
-def made_up() -> Results:
+def synthetic_results() -> Results:
     """Two runs of figure 1 at θ = 1, 4 and 10; the average column has 20 people, the average row 2 items."""
 
     def row(experiment: str, method: str, metric: str, values: list[float], *at: float | None) -> list[Row]:
@@ -134,27 +139,30 @@ def made_up() -> Results:
             for run, value in enumerate(values)
         ]
 
-    made = [*row("sizes", "log", "average column count", [20.0]), *row("sizes", "log", "average row count", [2.0])]
+    sizes = [
+        *row("sizes", "log", "average column count", [20.0]),
+        *row("sizes", "log", "average row count", [2.0]),
+    ]
     maes = {LOW: ([16.0, 16.0], [10.0, 12.0], [40.0, 44.0]), HIGH: ([15.0, 15.0], [6.0, 6.0], [5.0, 10.0])}
     qualities = {LOW: (3.0, 9.0, -25.0), HIGH: (5.0, 14.0, 12.0)}
     for epsilon in (LOW, HIGH):
         for place, theta in enumerate((1.0, 4.0, 10.0)):
-            made += row("quality", FIXED, "MAE", maes[epsilon][place], epsilon, theta)
-            made += row("quality", FIXED, "MAE, negatives kept", [99.0, 99.0], epsilon, theta)
-            made += row("quality", FIXED, "quality", [qualities[epsilon][place]] * 2, epsilon, theta)
-        made += row("errors", "dpsense-published", "MAE", [12.0, 9.0], epsilon, None)
-        made += row("errors", "dpsense", "MAE", [11.0, 11.0], epsilon, None)
-        made += row("choice", "dpsense-s-published", "alpha", [1.1, 1.3], epsilon, None)
-        made += row("choice", "dpsense-s", "alpha", [1.2, 1.4], epsilon, None)
+            sizes += row("quality", FIXED, "MAE", maes[epsilon][place], epsilon, theta)
+            sizes += row("quality", FIXED, "MAE, negatives kept", [99.0, 99.0], epsilon, theta)
+            sizes += row("quality", FIXED, "quality", [qualities[epsilon][place]] * 2, epsilon, theta)
+        sizes += row("errors", "dpsense-published", "MAE", [12.0, 9.0], epsilon, None)
+        sizes += row("errors", "dpsense", "MAE", [11.0, 11.0], epsilon, None)
+        sizes += row("choice", "dpsense-s-published", "alpha", [1.1, 1.3], epsilon, None)
+        sizes += row("choice", "dpsense-s", "alpha", [1.2, 1.4], epsilon, None)
         for split, values in ((0.05, [6.0, 12.0]), (0.1, [8.0, 16.0]), (0.3, [20.0, 20.0])):
-            made += row("split", "dpsense-published", "MAE", values, epsilon, split)
-    return Results(table_of(made))
+            sizes += row("split", "dpsense-published", "MAE", values, epsilon, split)
+    return Results(table_of(sizes))
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[tuple[str, str, str, float | None, float | None], list[float]]:
+def derived_values() -> dict[tuple[str, str, str, float | None, float | None], list[float]]:
     rows: dict[tuple[str, str, str, float | None, float | None], list[float]] = {}
-    for row in derived(made_up()):
+    for row in derived(synthetic_results()):
         rows.setdefault((row.experiment, row.method, row.metric, row.epsilon, row.x), []).append(row.value)
     return rows
 
@@ -178,35 +186,37 @@ def found() -> dict[tuple[str, str, str, float | None, float | None], list[float
     ],
 )
 def test_choices(
-    found: dict[object, list[float]], method: str, metric: str, at: float, values: list[float]
+    derived_values: dict[object, list[float]], method: str, metric: str, at: float, values: list[float]
 ) -> None:
-    assert found["choice", method, metric, at, None] == pytest.approx(values)
+    assert derived_values["choice", method, metric, at, None] == pytest.approx(values)
 
 
-def test_symmetry(found: dict[object, list[float]]) -> None:
+def test_symmetry(derived_values: dict[object, list[float]]) -> None:
     metric = "distance of the mean of quality and MAE from half the average count, over that half"
-    assert found["quality", FIXED, metric, LOW, 1.0] == pytest.approx([abs(9.5 - 10) / 10] * 2)
+    assert derived_values["quality", FIXED, metric, LOW, 1.0] == pytest.approx([abs(9.5 - 10) / 10] * 2)
     metric = "difference of the means of quality and MAE between both ε, over half the average count"
-    assert found["quality", FIXED, metric, None, 4.0] == pytest.approx([0.05, 0.05])
-    assert found["quality", FIXED, "MAE at ln 3 over MAE at ln 1.5", None, 4.0] == pytest.approx([0.6, 0.5])
+    assert derived_values["quality", FIXED, metric, None, 4.0] == pytest.approx([0.05, 0.05])
+    assert derived_values["quality", FIXED, "MAE at ln 3 over MAE at ln 1.5", None, 4.0] == pytest.approx(
+        [0.6, 0.5]
+    )
 
 
-def test_splits(found: dict[object, list[float]]) -> None:
+def test_splits(derived_values: dict[object, list[float]]) -> None:
     metric = "MAE with the best split over MAE with a tenth"
-    assert found["split", "dpsense-published", metric, HIGH, None] == [0.75, 0.75]
+    assert derived_values["split", "dpsense-published", metric, HIGH, None] == [0.75, 0.75]
 
 
-def test_figure_1_has_both_epsilons_and_half_the_average(found: dict[object, list[float]]) -> None:
-    assert found["figure 1", "MAE, ε = ln 3", "MAE and quality", HIGH, 10.0] == [5, 10]
-    assert found["figure 1", "quality, ε = ln 1.5", "MAE and quality", LOW, 10.0] == [-25, -25]
-    assert found["figure 1", "mean, ε = ln 1.5", "mean of both", LOW, 1.0] == [9.5, 9.5]
-    assert found["figure 1", "negatives kept, ε = ln 3", "mean of both", HIGH, 1.0] == [52, 52]
-    assert found["figure 1", "half the average count", "mean of both", None, 4.0] == [10]
+def test_figure_1_has_both_epsilons_and_half_the_average(derived_values: dict[object, list[float]]) -> None:
+    assert derived_values["figure 1", "MAE, ε = ln 3", "MAE and quality", HIGH, 10.0] == [5, 10]
+    assert derived_values["figure 1", "quality, ε = ln 1.5", "MAE and quality", LOW, 10.0] == [-25, -25]
+    assert derived_values["figure 1", "mean, ε = ln 1.5", "mean of both", LOW, 1.0] == [9.5, 9.5]
+    assert derived_values["figure 1", "negatives kept, ε = ln 3", "mean of both", HIGH, 1.0] == [52, 52]
+    assert derived_values["figure 1", "half the average count", "mean of both", None, 4.0] == [10]
 
 
 def test_where_the_best_limit_lies_is_judged_over_all_logs() -> None:
     """Of two logs one has its best θ at 5 and 2 times the average row count, the other at 25 and 10 times."""
-    rows = made_up().table.to_pylist()
+    rows = synthetic_results().table.to_pylist()
     sparse = [
         {**row, "dataset": "e", "value": row["value"] / (5 if row["metric"] == "average row count" else 1)}
         for row in rows
@@ -215,7 +225,7 @@ def test_where_the_best_limit_lies_is_judged_over_all_logs() -> None:
     metric = "share of logs whose best θ at ln 3 is 1.5 to 6 times the average row count"
     shares = [row.value for row in derived(both) if (row.dataset, row.metric) == ("all", metric)]
     assert shares == [0.5, 0.5]
-    [rule] = [each.judge for each in DPSENSE.claims.claim if each.id == "1-best-theta"]
+    [rule] = [claim.judge for claim in DPSENSE.claims.claim if claim.id == "1-best-theta"]
     assert isinstance(rule, AgainstValue)
     assert rule.judge(Results(table_of(list(derived(both)))), "all", "items").holds
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteLaplace
-from headcount.bounds import Activity
+from headcount.bounds import ActivityHistogram
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import AbsentError, HeadcountError, UsageError
 from headcount.events.log import EventLog
@@ -25,7 +25,7 @@ from headcount.lab.replicate.fan_jin_lists import lists
 from headcount.lab.replicate.paper import Effort, Setting, gather, reproduce, tidy
 from headcount.lab.replicate.results import MissingResultError, Row, table_of
 from headcount.methods.registry import build
-from headcount.noise.stages import share_out
+from headcount.noise.stages import split_among_stages
 from tests.lab.replicate import papers
 
 USUAL, QUICK = Effort(quick=False, runs=20), Effort(quick=True, runs=5)
@@ -38,7 +38,7 @@ def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Dataset]:
 
 
 def settings(datasets: dict[str, Dataset], experiment: str, effort: Effort = USUAL) -> list[Setting]:
-    return [each for each in FAN_JIN.settings(effort, datasets) if each.experiment == experiment]
+    return [setting for setting in FAN_JIN.settings(effort, datasets) if setting.experiment == experiment]
 
 
 @pytest.mark.parametrize(
@@ -57,50 +57,54 @@ def test_noise_is_that_of_the_paper(
 ) -> None:
     """ε = 1 in all: ε/2 for each table of SRA; 0.1 ε for the scores of HPA and 0.45 ε for each table."""
     [setting] = [
-        each
-        for each in settings(datasets, "comparison")
-        if (each.dataset, each.method, each.parameters.get("what")) == (data, method, table)
+        setting
+        for setting in settings(datasets, "comparison")
+        if (setting.dataset, setting.method, setting.parameters.get("what")) == (data, method, table)
     ]
-    [law] = build(method, dict(setting.parameters)).laws(datasets[data].log, Grant(setting.spend)).values()
+    [law] = (
+        build(method, dict(setting.parameters))
+        .noise_distributions(datasets[data].log, Grant(setting.spend))
+        .values()
+    )
     assert isinstance(law, DiscreteLaplace)
     assert float(law.scale) == pytest.approx(scale, rel=1e-6)
 
 
 def test_scores_get_a_tenth(datasets: dict[str, Dataset]) -> None:
     method = build("hpa-published", {"limit": 10, "what": "items"})
-    price = Price.of("0.55")
-    parts = share_out(method.stages(datasets["Gowalla"].log, price), price)
+    price = Cost.of("0.55")
+    parts = split_among_stages(method.stages(datasets["Gowalla"].log, price), price)
     assert float(parts["scores"].epsilon) == pytest.approx(0.1)
-    assert {each.spend for each in settings(datasets, "popularity")} == {"0.1"}
-    assert {each.spend for each in settings(datasets, "samples")} == {"0.1"}
+    assert {setting.spend for setting in settings(datasets, "popularity")} == {"0.1"}
+    assert {setting.spend for setting in settings(datasets, "samples")} == {"0.1"}
 
 
 def test_every_method_runs_on_every_table_there_is(datasets: dict[str, Dataset]) -> None:
-    run = {(each.dataset, each.method) for each in settings(datasets, "comparison")}
+    run = {(setting.dataset, setting.method) for setting in settings(datasets, "comparison")}
     names = [*fan_jin.METHODS.values(), *fan_jin.OURS]
     assert run == {(data, name) for data in ("Foursquare", "Gowalla", "MovieLens") for name in names}
-    published = [each for each in settings(datasets, "comparison") if each.method == "gs-published"]
-    assert [(each.dataset, each.parameters["what"]) for each in published] == [
+    published = [setting for setting in settings(datasets, "comparison") if setting.method == "gs-published"]
+    assert [(setting.dataset, setting.parameters["what"]) for setting in published] == [
         ("Foursquare", "items"), ("Foursquare", "edges"), ("Gowalla", "items"),
         ("MovieLens", "items"), ("MovieLens", "edges"),
     ]  # fmt: skip
-    assert {each.dataset for each in settings(datasets, "samples")} == {*datasets}
+    assert {setting.dataset for setting in settings(datasets, "samples")} == {*datasets}
 
 
 def test_quick_lowers_runs_and_grid_points_alone(datasets: dict[str, Dataset]) -> None:
     whole, quick = (list(FAN_JIN.settings(effort, datasets)) for effort in (USUAL, QUICK))
-    kept = {each.label for each in quick}
-    assert kept < {each.label for each in whole}
-    missing = {each.experiment for each in whole if each.label not in kept}
+    kept = {setting.label for setting in quick}
+    assert kept < {setting.label for setting in whole}
+    missing = {setting.experiment for setting in whole if setting.label not in kept}
     assert missing == {"limits", "limits by epsilon", "limits elsewhere"}
     assert FAN_JIN.quick_runs < FAN_JIN.runs == 20
     for place in (5, 30):  # claims look at these
         assert place in fan_jin.QUICKLY_TRIED
 
 
-def test_stand_ins_are_made_for_what_they_can_decide(datasets: dict[str, Dataset]) -> None:
+def test_stand_ins_are_generated_for_the_claims_they_can_decide(datasets: dict[str, Dataset]) -> None:
     assert datasets["Netflix"].kind == "stand-in"
-    run = {each.experiment for each in FAN_JIN.settings(USUAL, datasets) if each.dataset == "Netflix"}
+    run = {setting.experiment for setting in FAN_JIN.settings(USUAL, datasets) if setting.dataset == "Netflix"}
     assert run == {"samples"}
 
 
@@ -109,8 +113,8 @@ def test_without_data_there_is_nothing_to_run(tmp_path: Path) -> None:
         gather(FAN_JIN.claims, tmp_path)
     papers.shared(tmp_path)
     (tmp_path / "foursquare-nyc.parquet").unlink()
-    found, absent = gather(FAN_JIN.claims, tmp_path)
-    assert set(found) == {"Gowalla", "MovieLens", "Netflix"}
+    datasets, absent = gather(FAN_JIN.claims, tmp_path)
+    assert set(datasets) == {"Gowalla", "MovieLens", "Netflix"}
     assert "get dataset_tsmc2014.zip (dataset_TSMC2014_NYC.txt: user, venue" in absent["Foursquare"]
 
 
@@ -124,8 +128,8 @@ FILMS = [f"Film {number}" for number in range(12)]
 
 def films() -> EventLog:
     """Film n has 24 - n young men and one old one, who has seen them all."""
-    seen = [(f"m{person}", film, YOUNG_MEN) for n, film in enumerate(FILMS) for person in range(24 - n)]
-    return EventLog.of([*seen, *(("old", film, "M|Above 34") for film in FILMS)], items=FILMS,
+    visits = [(f"m{person}", film, YOUNG_MEN) for n, film in enumerate(FILMS) for person in range(24 - n)]
+    return EventLog.of([*visits, *(("old", film, "M|Above 34") for film in FILMS)], items=FILMS,
                        contexts=[YOUNG_MEN, "M|Above 34"])  # fmt: skip
 
 
@@ -134,19 +138,19 @@ def bench(log: EventLog) -> Bench:
     return Bench(log, Truth.of(log, engine), engine, seed=1)
 
 
-def rows(found: object) -> dict[tuple[str, str | None, int | None], float]:
-    return {(row.metric, row.table, row.k): row.value for row in found}  # type: ignore[attr-defined]
+def rows(results: object) -> dict[tuple[str, str | None, int | None], float]:
+    return {(row.metric, row.table, row.k): row.value for row in results}  # type: ignore[attr-defined]
 
 
 def test_an_exact_release_is_perfect() -> None:
     on = bench(films())
     release = on.release(Trial.of("films", "sra", epsilon="5000", limit=99))
-    found = rows(row for row in fan_jin.compared(on.truth, release) if row.key is None)
-    assert found["MSE", "items", None] == pytest.approx(0)
-    assert found["MSE", "edges", None] == pytest.approx(0)
-    assert found["KL", "items", None] == pytest.approx(0)
-    assert found["precision", "items", 1] == found["precision", "items", 10] == 1
-    assert found["found of the true top 10", "edges", None] == 10
+    metrics = rows(row for row in fan_jin.compared(on.truth, release) if row.key is None)
+    assert metrics["MSE", "items", None] == pytest.approx(0)
+    assert metrics["MSE", "edges", None] == pytest.approx(0)
+    assert metrics["KL", "items", None] == pytest.approx(0)
+    assert metrics["precision", "items", 1] == metrics["precision", "items", 10] == 1
+    assert metrics["found of the true top 10", "edges", None] == 10
 
 
 def test_the_unknown_context_is_left_out() -> None:
@@ -157,9 +161,9 @@ def test_the_unknown_context_is_left_out() -> None:
     spoilt = [999.0 if row["context"] is None else row["count"] for row in edges.to_pylist()]
     place = edges.column_names.index("count")
     release.tables["edges"] = edges.set_column(place, "count", pa.array(spoilt))  # type: ignore[index]
-    found = rows(row for row in fan_jin.compared(on.truth, release) if row.key is None)
-    assert found["MSE", "edges", None] == pytest.approx(0)
-    assert found["KL", "edges", None] == pytest.approx(0)
+    metrics = rows(row for row in fan_jin.compared(on.truth, release) if row.key is None)
+    assert metrics["MSE", "edges", None] == pytest.approx(0)
+    assert metrics["KL", "edges", None] == pytest.approx(0)
 
 
 def test_a_wrong_recommendation_is_counted() -> None:
@@ -167,65 +171,65 @@ def test_a_wrong_recommendation_is_counted() -> None:
     exact = on.truth.edges[:, :-1]
     released = exact.copy()
     released[0, 0], released[11, 0] = 0, 99
-    found = list(fan_jin.recommended(on.log, exact, released))
-    assert found[0].value == 9
-    assert [row.key for row in found[1:3]] == ["Film 11", "Film 1"]
-    assert [row.k for row in found[1:]] == list(range(1, 11))
+    results = list(fan_jin.recommended(on.log, exact, released))
+    assert results[0].value == 9
+    assert [row.key for row in results[1:3]] == ["Film 11", "Film 1"]
+    assert [row.k for row in results[1:]] == list(range(1, 11))
 
 
-def test_samples_keep_the_limit_of_each_user(datasets: dict[str, Dataset]) -> None:
+def test_samples_keep_the_contribution_bound_of_every_user(datasets: dict[str, Dataset]) -> None:
     on = bench(datasets["Foursquare"].log)
-    each = on.engine.measure(on.log, Activity("edges", 100), bytes(16)).sensitive_values
-    kept = float((np.minimum(np.arange(1, 101), 4) * each).sum() / on.truth.records)
+    records_per_user = on.engine.measure(on.log, ActivityHistogram("edges", 100), bytes(16)).sensitive_values
+    kept = float((np.minimum(np.arange(1, 101), 4) * records_per_user).sum() / on.truth.records)
     for method in ("sra", "hpa-published"):
         trial = Trial.of("Foursquare", method, epsilon="0.1", limit=4)
-        found = rows(fan_jin.sampled(on, trial))
-        assert found["share of records", "items", None] == pytest.approx(kept)
-        week = [found["share of records", "edges", day] for day in range(1, 8)]
+        metrics = rows(fan_jin.sampled(on, trial))
+        assert metrics["share of records", "items", None] == pytest.approx(kept)
+        week = [metrics["share of records", "edges", day] for day in range(1, 8)]
         assert sum(week) == pytest.approx(1)
         truth = on.truth.edges.sum(axis=0)[:7] / on.truth.edges.sum()
-        far = [found["distance from the log", "edges", day] for day in range(1, 8)]
+        far = [metrics["distance from the log", "edges", day] for day in range(1, 8)]
         assert far == pytest.approx(np.abs(np.array(week) - truth).tolist())
 
 
 def test_hand_picked_samples_hold_what_is_popular(datasets: dict[str, Dataset]) -> None:
     on = bench(datasets["Gowalla"].log)
-    made = {
+    sampled = {
         method: fan_jin._sample(on, Trial.of("Gowalla", method, epsilon="500", limit=2)).items.sensitive_values
         for method in ("sra", "hpa-published")
     }
-    assert made["hpa-published"][:3].sum() > made["sra"][:3].sum()
+    assert sampled["hpa-published"][:3].sum() > sampled["sra"][:3].sum()
 
 
 def test_scores_without_noise_find_everything(datasets: dict[str, Dataset]) -> None:
     log = EventLog.of([(f"u{n}", f"i{item}") for item in range(9) for n in range(20 - item)],
                       items=[f"i{item}" for item in range(9)])  # fmt: skip
-    found = rows(fan_jin.scored(bench(log), Trial.of("log", "hpa-published", epsilon="5000")))
-    assert found["precision", "items", 10] == 1
-    assert [k for _, _, k in found] == list(fan_jin.SCORE_TOPS)
+    metrics = rows(fan_jin.scored(bench(log), Trial.of("log", "hpa-published", epsilon="5000")))
+    assert metrics["precision", "items", 10] == 1
+    assert [k for _, _, k in metrics] == list(fan_jin.SCORE_TOPS)
 
 
-def test_eq_22_is_right_where_people_are_alike_alone() -> None:
+def test_eq_22_is_right_for_equal_users_alone() -> None:
     """100 people with 4 of 5 items each, all to be kept; and 4 on average, where ten people have 40 each."""
     alike = [(who, (who + at) % 5) for who in range(100) for at in range(4)]
     uneven = [(who, at % 5) for who in range(110) for at in range(40 if who < 10 else 1)]
-    found = []
+    ratios = []
     for visits in (alike, uneven):
         log = EventLog.of(visits, items=list(range(5)))
-        made = rows(fan_jin.by_theorem_2(bench(log), Trial.of("log", "sra", epsilon="4")))
-        assert made["limit", "items", None] == 4
-        found.append(made["MSE over the smallest", "items", None])
-    assert found[0] < 3
-    assert found[1] > 10
+        metrics = rows(fan_jin.by_theorem_2(bench(log), Trial.of("log", "sra", epsilon="4")))
+        assert metrics["limit", "items", None] == 4
+        ratios.append(metrics["MSE over the smallest", "items", None])
+    assert ratios[0] < 3
+    assert ratios[1] > 10
 
 
 def test_facts_of_a_log(datasets: dict[str, Dataset]) -> None:
     on = bench(films())
-    found = rows(row for row in fan_jin.facts(on, Trial.of("films", "log", epsilon="1")) if row.key is None)
-    assert found["users", "items", None] == 25
-    assert found["records", "items", None] == on.truth.items.sum()
-    assert found["most records of a user", "items", None] == 12
-    assert found["of the paper's list", "edges", None] == 0
+    metrics = rows(row for row in fan_jin.facts(on, Trial.of("films", "log", epsilon="1")) if row.key is None)
+    assert metrics["users", "items", None] == 25
+    assert metrics["records", "items", None] == on.truth.items.sum()
+    assert metrics["most records of a user", "items", None] == 12
+    assert metrics["of the paper's list", "edges", None] == 0
 
 
 def test_table_5_marks_what_is_right() -> None:
@@ -235,7 +239,7 @@ def test_table_5_marks_what_is_right() -> None:
     true = [place("log", "tea", 1), place("log", "rye", 2)]
     other = [place("sra", "later", 1, run=1), place("sra", "elsewhere", 1, experiment="limits elsewhere")]
     table = table_of([*true, place("sra", "oat", 2), place("sra", "tea", 1), *other])
-    columns = {each["title"]: each["rows"] for each in lists(table, "films")}
+    columns = {chart_list["title"]: chart_list["rows"] for chart_list in lists(table, "films")}
     assert columns["sra (1 of 10)"] == [{"text": "tea", "right": True}, {"text": "oat", "right": False}]
     assert {"the paper's SRA (3 of 10)", "the paper's HPA (8 of 10)"} < set(columns)
     assert lists(table, "mse") == ()
@@ -252,8 +256,8 @@ def test_rows_of_the_grid_become_those_of_the_paper() -> None:
     measured = pa.Table.from_pylist(
         [grid_row(), grid_row(metric="share", k=3), grid_row(value=None)], schema=SCHEMA
     )
-    found = list(tidy(measured, [setting], {("e", "share", "edges"): "elsewhere"}))
-    assert [(row.experiment, row.method, row.x, row.value) for row in found] == [
+    results = list(tidy(measured, [setting], {("e", "share", "edges"): "elsewhere"}))
+    assert [(row.experiment, row.method, row.x, row.value) for row in results] == [
         ("e", "m", None, 2.0),
         ("elsewhere", "m", 3.0, 2.0),
     ]
@@ -266,17 +270,17 @@ def test_a_metric_moves_from_the_experiment_it_belongs_to_alone() -> None:
     """The limits are tried with the same measures: what they find for men under 25 is not table 5."""
     other = Setting(experiment="limits elsewhere", dataset="d", method="m", epsilon=1.0)
     row = grid_row(metric="found of the true top 10", label=other.label)
-    found = list(tidy(pa.Table.from_pylist([row], schema=SCHEMA), [other], FAN_JIN.elsewhere))
-    assert [each.experiment for each in found] == ["limits elsewhere"]
+    results = list(tidy(pa.Table.from_pylist([row], schema=SCHEMA), [other], FAN_JIN.elsewhere))
+    assert [result.experiment for result in results] == ["limits elsewhere"]
 
 
-def test_settings_that_cannot_be_told_apart_are_a_mistake() -> None:
+def test_indistinguishable_settings_are_refused() -> None:
     twice = [Setting(experiment="e", dataset="d", method="m", function=name) for name in ("a:b", "c:d")]
     with pytest.raises(ValueError, match="differ in nothing"):
         list(tidy(SCHEMA.empty_table(), twice, {}))
 
 
-def test_a_paper_may_count_people(tmp_path: Path) -> None:
+def test_a_paper_may_count_users(tmp_path: Path) -> None:
     papers.shared(tmp_path)
     by_people = replace(
         FAN_JIN,
@@ -288,13 +292,13 @@ def test_a_paper_may_count_people(tmp_path: Path) -> None:
     )
     with pytest.raises(MissingResultError):  # no claim of the paper finds its numbers
         reproduce(by_people, tmp_path, tmp_path / "parts", processes=1)
-    assert SEEN
-    assert {(log.counting, log.width) for log in SEEN} == {("users", 1)}
+    assert MEASURED_LOGS
+    assert {(log.counting, log.width) for log in MEASURED_LOGS} == {("users", 1)}
 
 
-SEEN: list[EventLog] = []
+MEASURED_LOGS: list[EventLog] = []
 
 
 def people(bench: Bench, trial: Trial) -> list[trials.Number]:
-    SEEN.append(bench.log)
+    MEASURED_LOGS.append(bench.log)
     return [trials.Number(metric="users", table="items", value=float(bench.truth.users))]

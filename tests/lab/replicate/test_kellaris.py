@@ -30,7 +30,7 @@ def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Dataset]:
 
 
 def settings(datasets: dict[str, Dataset], experiment: str, effort: Effort = USUAL) -> list[Setting]:
-    return [each for each in KELLARIS.settings(effort, datasets) if each.experiment == experiment]
+    return [setting for setting in KELLARIS.settings(effort, datasets) if setting.experiment == experiment]
 
 
 def bench(log: EventLog) -> Bench:
@@ -45,35 +45,35 @@ def places(datasets: dict[str, Dataset]) -> Bench:
 
 def test_every_method_and_sampling_runs_at_every_epsilon(datasets: dict[str, Dataset]) -> None:
     data, epsilons = {"Checkin", "Netflix", "Trajectory"}, {"0.1", "0.693147", "1.098612"}
-    run = {(each.dataset, each.method, each.spend) for each in settings(datasets, "comparison")}
+    run = {(setting.dataset, setting.method, setting.spend) for setting in settings(datasets, "comparison")}
     names = {"lpa-published", "fpa-published", "gs-r-published", "gs-s-published", GS, "adaptive", "dpsense"}
     assert run == {(name, method, at) for name in data for method in names for at in epsilons}
     sampled = settings(datasets, "sampling")
-    assert {(each.method, each.parameters["sampling"]) for each in sampled} == {
+    assert {(setting.method, setting.parameters["sampling"]) for setting in sampled} == {
         ("gs-s-published (column)", "column"),
         ("gs-s-published (row)", "row"),
         ("gs-s-published (none)", "none"),
     }
     assert len(sampled) == 3 * 3 * 3
-    assert {each.run_as for each in sampled} == {"gs-s-published"}
-    assert {each.spend for each in settings(datasets, "group size")} == {"0.693147"}
-    assert all(each.epsilon == float(each.spend) for each in sampled)
+    assert {setting.run_as for setting in sampled} == {"gs-s-published"}
+    assert {setting.spend for setting in settings(datasets, "group size")} == {"0.693147"}
+    assert all(setting.epsilon == float(setting.spend) for setting in sampled)
 
 
 def test_quick_lowers_runs_and_grid_points_alone(datasets: dict[str, Dataset]) -> None:
-    def told(effort: Effort) -> list[tuple[str, ...]]:
+    def keys_of(effort: Effort) -> list[tuple[str, ...]]:
         return [
-            (each.experiment, each.dataset, each.method, each.spend)
-            for each in KELLARIS.settings(effort, datasets)
+            (setting.experiment, setting.dataset, setting.method, setting.spend)
+            for setting in KELLARIS.settings(effort, datasets)
         ]
 
-    assert told(USUAL) == told(QUICK)
+    assert keys_of(USUAL) == keys_of(QUICK)
     assert KELLARIS.quick_runs < KELLARIS.runs == 200
-    ours = [each.runs for each in settings(datasets, "comparison", QUICK) if each.method in kellaris.OURS]
+    ours = [setting.runs for setting in settings(datasets, "comparison", QUICK) if setting.method in kellaris.OURS]
     assert set(ours) == {10}
 
 
-def test_people_are_counted_once_an_item(tmp_path: Path) -> None:
+def test_users_are_counted_once_an_item(tmp_path: Path) -> None:
     log = EventLog.of([("ann", "tea"), ("ann", "tea"), ("bob", "rye")], items=["rye", "tea"])
     data = Dataset("d", log, "shared", "", "", sizes=None)  # type: ignore[arg-type]
     assert bench(KELLARIS.log_of(data)).truth.items.tolist() == [1.0, 1.0]
@@ -88,9 +88,9 @@ def test_errors_are_those_of_the_paper() -> None:
     release.tables["items"] = release.items.set_column(  # type: ignore[index]
         release.items.column_names.index("count"), "count", [[3.0, 6.0]]
     )
-    found = {row.metric: row.value for row in kellaris.compared(on.truth, release)}
-    assert found["MAE"] == 2.5
-    assert found["MRE"] == pytest.approx((3 / 1 + 2 / 4) / 2)  # the sanity bound is at least one person
+    metrics = {row.metric: row.value for row in kellaris.compared(on.truth, release)}
+    assert metrics["MAE"] == 2.5
+    assert metrics["MRE"] == pytest.approx((3 / 1 + 2 / 4) / 2)  # the sanity bound is at least one person
 
 
 def tuned(on: Bench, sizes: int = 300) -> tuple[dict[str, float], dict[str, dict[int, float]], Trial]:
@@ -148,7 +148,7 @@ def best_sizes(data: str, *sizes: float) -> list[Row]:
     ]
 
 
-MADE_UP = [
+SYNTHETIC_ROWS = [
     *rows(GS, {0.1: [1.0, 2.0], 1.0: [1.0, 1.0]}, "Checkin"),
     *rows("lpa-published", {0.1: [60.0, 100.0], 1.0: [9.0, 11.0]}, "Checkin"),
     *rows("fpa-published", {0.1: [2.0, 2.0], 1.0: [4.0, 4.0]}, "Checkin"),
@@ -162,27 +162,27 @@ OTHER = [
 ]
 
 
-def derived(made: list[Row]) -> dict[tuple[str, str, str], list[float]]:
-    found: dict[tuple[str, str, str], list[float]] = {}
-    for row in kellaris.derived(Results(table_of(made))):
+def derived(results: list[Row]) -> dict[tuple[str, str, str], list[float]]:
+    values_by_key: dict[tuple[str, str, str], list[float]] = {}
+    for row in kellaris.derived(Results(table_of(results))):
         at = row.metric if row.epsilon is None else f"{row.metric} {row.epsilon:g}"
-        found.setdefault((row.experiment, row.dataset, at), []).append(row.value)
-    return found
+        values_by_key.setdefault((row.experiment, row.dataset, at), []).append(row.value)
+    return values_by_key
 
 
 def test_gains_are_ratios_run_by_run() -> None:
-    found = derived(MADE_UP + OTHER)
-    assert found["gains", "Checkin", "gain over lpa-published by epsilon 0.1"] == [60, 50]
-    assert found["gains", "Checkin", "gain over fpa-published by epsilon 1"] == [4, 4]
-    assert found["gains", "Checkin", "largest gain over lpa-published"] == [60, 50]
-    assert found["gains", "Checkin", "largest gain over fpa-published"] == [4, 4]
+    ratios = derived(SYNTHETIC_ROWS + OTHER)
+    assert ratios["gains", "Checkin", "gain over lpa-published by epsilon 0.1"] == [60, 50]
+    assert ratios["gains", "Checkin", "gain over fpa-published by epsilon 1"] == [4, 4]
+    assert ratios["gains", "Checkin", "largest gain over lpa-published"] == [60, 50]
+    assert ratios["gains", "Checkin", "largest gain over fpa-published"] == [4, 4]
     metric = "gain over lpa-published on Checkin over the next largest"
-    assert found["gains", "all", metric] == [60 / 10, 50 / 20]
-    assert found["group size", "all", "largest best group size over smallest 0.693147"] == [10, 3]
+    assert ratios["gains", "all", metric] == [60 / 10, 50 / 20]
+    assert ratios["group size", "all", "largest best group size over smallest 0.693147"] == [10, 3]
 
 
 def test_one_data_set_is_compared_with_nothing() -> None:
-    assert {data for _, data, _ in derived(MADE_UP)} == {"Checkin"}
+    assert {data for _, data, _ in derived(SYNTHETIC_ROWS)} == {"Checkin"}
 
 
 def test_comparisons_need_all_the_data(tmp_path: Path) -> None:

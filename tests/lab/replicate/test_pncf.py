@@ -11,7 +11,7 @@ import pytest
 
 from headcount.engines.local.engine import LocalEngine
 from headcount.lab.as_published.recommender.pncf_operations import Mechanism
-from headcount.lab.compare.splits import one_of_each
+from headcount.lab.compare.splits import split_one_per_user
 from headcount.lab.compare.trials import Bench, Trial, Truth, run_name, seed_of
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.recommender import neighbourhood as plain
@@ -41,7 +41,7 @@ def trial(run: int = 0, epsilon: str = "1", **words: Any) -> Trial:
     return Trial.of("MovieLens", "item-pcc", epsilon=epsilon, run=run, function="x:y", **words)
 
 
-def test_ratings_are_those_of_the_people_who_rated(datasets: dict[str, Dataset]) -> None:
+def test_ratings_are_those_of_the_users_who_rated(datasets: dict[str, Dataset]) -> None:
     """The last five people of the larger log have no ratings; without them it is the smaller one."""
     larger, smaller = (ratings_in(with_ratings(datasets[name])) for name in ("MovieLens", "Netflix"))
     assert larger.n_users == smaller.n_users == 55
@@ -51,20 +51,20 @@ def test_ratings_are_those_of_the_people_who_rated(datasets: dict[str, Dataset])
 
 def test_every_trial_of_a_run_has_the_same_split_and_every_run_another(bench: Bench) -> None:
     words: dict[str, Any] = {"configuration": "item-cos", "as": "non-private", "ks": (2, 5)}
-    found = [{row.k: row.value for row in measured(bench, trial(run, **words))} for run in (0, 0, 1)]
-    assert found[0] == found[1] != found[2]
+    errors = [{row.k: row.value for row in measured(bench, trial(run, **words))} for run in (0, 0, 1)]
+    assert errors[0] == errors[1] != errors[2]
     ratings = ratings_in(bench.log)
-    for run, each in ((0, found[0]), (1, found[2])):
-        split = one_of_each(ratings, seed_of(7, run_name(7, "MovieLens", run)))
-        for k, value in each.items():
+    for run, run_errors in ((0, errors[0]), (1, errors[2])):
+        split = split_one_per_user(ratings, seed_of(7, run_name(7, "MovieLens", run)))
+        for k, value in run_errors.items():
             assert k is not None
-            told = plain.predict(split.train, split.queries, neighbourhood("item-cos", k))
-            assert value == pytest.approx(split.mean_absolute_error(told))
+            predicted = plain.predict(split.train, split.queries, neighbourhood("item-cos", k))
+            assert value == pytest.approx(split.mean_absolute_error(predicted))
 
 
 def test_mechanisms_are_those_of_the_thesis() -> None:
-    made = {name: Mechanism(epsilon=1.0, **words) for name, words in pncf.MECHANISMS.items()}
-    assert [(each.sensitivity, each.truncated) for each in made.values()] == [
+    mechanisms = {name: Mechanism(epsilon=1.0, **words) for name, words in pncf.MECHANISMS.items()}
+    assert [(mechanism.sensitivity, mechanism.truncated) for mechanism in mechanisms.values()] == [
         ("recommendation", True),
         ("recommendation", False),
         ("global", False),
@@ -93,12 +93,16 @@ def test_the_settings_cover_all_configurations_and_quick_ones_fewer_epsilons(
 ) -> None:
     usual, quick = (list(settings(effort, datasets)) for effort in (USUAL, QUICK))
     assert len(usual) > len(quick)
-    names = {(each.experiment, each.method) for each in usual}
+    names = {(setting.experiment, setting.method) for setting in usual}
     for configuration in ("item-pcc", "item-cos", "user-pcc", "user-cos"):
         assert {(configuration, method) for method in ("non-private", "PNCF", "DP", "RS&NM", "user mean")} <= names
-    assert {(each.experiment, each.method) for each in quick} == names
+    assert {(setting.experiment, setting.method) for setting in quick} == names
     for plan, many in ((usual, 10), (quick, 4)):
-        budgets = [each.x for each in plan if each.experiment == "budget user-pcc" and each.dataset == "Netflix"]
+        budgets = [
+            setting.x
+            for setting in plan
+            if setting.experiment == "budget user-pcc" and setting.dataset == "Netflix"
+        ]
         assert len(budgets) == many
         assert {0.1, 0.4, 0.7, 1.0} <= set(budgets)
 
@@ -124,24 +128,27 @@ ERRORS = {"non-private": 0.7, "PNCF": 0.75, "RS&NM": 0.76, "DP": 0.9}
 
 def test_ratios_costs_and_tests_follow_run_by_run() -> None:
     rows = list(derived(Results(table_of(rows_of(ERRORS)))))
-    found = {(each.experiment, each.method, each.metric, each.x, each.run): each.value for each in rows}
+    values = {
+        (result.experiment, result.method, result.metric, result.x, result.run): result.value for result in rows
+    }
     at = 1 - 0.04
-    assert found["item-cos", "PNCF", "MAE over that of DP", 40.0, 0] == pytest.approx(0.75 / 0.9)
+    assert values["item-cos", "PNCF", "MAE over that of DP", 40.0, 0] == pytest.approx(0.75 / 0.9)
     first = (0.75 * at + 0.01) / (0.9 * at + 0.01)
-    assert found["item-cos", "PNCF", "MAE over that of DP", 40.0, 1] == pytest.approx(first)
-    assert found["user-pcc", "RS&NM", "MAE over that of non-private", 40.0, 0] == pytest.approx(0.76 / 0.7)
-    assert found["user-pcc", "PNCF", "cost over that of DP", 5.0, 1] == pytest.approx(0.05 / 0.2)
+    assert values["item-cos", "PNCF", "MAE over that of DP", 40.0, 1] == pytest.approx(first)
+    assert values["user-pcc", "RS&NM", "MAE over that of non-private", 40.0, 0] == pytest.approx(0.76 / 0.7)
+    assert values["user-pcc", "PNCF", "cost over that of DP", 5.0, 1] == pytest.approx(0.05 / 0.2)
     one_run = [
-        each._replace(value=0.7) if (each.method, each.run) == ("DP", 0) else each for each in rows_of(ERRORS)
+        result._replace(value=0.7) if (result.method, result.run) == ("DP", 0) else result
+        for result in rows_of(ERRORS)
     ]
-    again = [each for each in derived(Results(table_of(one_run))) if each.metric == "cost over that of DP"]
-    assert max(each.value for each in again) < 1  # in one run DP costs nothing
-    assert found["budget item-pcc", "PNCF", "share of the fall up to 0.4", None, 0] == pytest.approx(0.75)
-    assert found["budget item-pcc", "PNCF", "MAE at 0.7 over that at 1", None, 1] == pytest.approx(0.81 / 0.8)
-    t = found["t-tests", "PNCF", "t against DP, item-pcc", None, 0]
+    again = [result for result in derived(Results(table_of(one_run))) if result.metric == "cost over that of DP"]
+    assert max(result.value for result in again) < 1  # in one run DP costs nothing
+    assert values["budget item-pcc", "PNCF", "share of the fall up to 0.4", None, 0] == pytest.approx(0.75)
+    assert values["budget item-pcc", "PNCF", "MAE at 0.7 over that at 1", None, 1] == pytest.approx(0.81 / 0.8)
+    t = values["t-tests", "PNCF", "t against DP, item-pcc", None, 0]
     apart = [0.15 * (1 - k * 1e-3) for k in KS]
     assert t == pytest.approx(np.mean(apart) / (np.std(apart, ddof=1) / math.sqrt(10)))
-    assert found["t-tests", "PNCF", "-log10 p against DP, item-pcc", None, 0] > 4
+    assert values["t-tests", "PNCF", "-log10 p against DP, item-pcc", None, 0] > 4
 
 
 def test_paired_tests_without_any_spread() -> None:
@@ -150,13 +157,13 @@ def test_paired_tests_without_any_spread() -> None:
 
 
 def test_tables_show_the_maes_and_what_is_really_guaranteed() -> None:
-    found = tables(table_of(rows_of(ERRORS)), "overall")
-    assert [each["title"] for each in found] == [
+    shown = tables(table_of(rows_of(ERRORS)), "overall")
+    assert [shown_table["title"] for shown_table in shown] == [
         "Table 3.1 again: MAE, Netflix",
         "What each method really guarantees",
     ]
-    assert found[0]["columns"] == ["by", "k", "non-private", "PNCF", "RS&NM", "DP"]
-    assert len(found[0]["rows"]) == 40
-    assert found[0]["rows"][0] == ["items, Pearson", "5", "0.7015", "0.7512", "0.7612", "0.9005"]
-    assert ["RS&NM", "as PNCF"] in found[1]["rows"]
+    assert shown[0]["columns"] == ["by", "k", "non-private", "PNCF", "RS&NM", "DP"]
+    assert len(shown[0]["rows"]) == 40
+    assert shown[0]["rows"][0] == ["items, Pearson", "5", "0.7015", "0.7512", "0.7612", "0.9005"]
+    assert ["RS&NM", "as PNCF"] in shown[1]["rows"]
     assert tables(table_of(rows_of(ERRORS)), "budget") == ()

@@ -37,13 +37,13 @@ def measured(*, quick: bool) -> Iterator[Row]:
                     yield Row(*words, "SLoss", epsilon, run, 0.5 - many / 1000 + draws.random() / 1e6)
                 if many == 10:
                     yield Row(*words, "share of users that lose more than α", None, run, 0.9)
-                    for each, value in (("users with many tags", 0.2), ("users with fewer tags", 0.3)):
-                        yield Row(*words, "loss in the perturbation", each, run, value)
+                    for group, value in (("users with many tags", 0.2), ("users with fewer tags", 0.3)):
+                        yield Row(*words, "loss in the perturbation", group, run, value)
                 if many == 100:
                     yield Row(*words, "SLoss", "suppression (0.8)", run, 0.2)
                     yield Row(*words, "share of users that meet the condition on Q", None, run, 0.0)
-            asked = pritop.QUICK_EPSILONS if quick else pritop.EPSILONS
-            names = [*pritop.LISTS.values(), *(f"pritop-published (ε = {each})" for each in asked)]
+            epsilons = pritop.QUICK_EPSILONS if quick else pritop.EPSILONS
+            names = [*pritop.LISTS.values(), *(f"pritop-published (ε = {epsilon})" for epsilon in epsilons)]
             for key in dict.fromkeys(names):
                 for metric in ("recall", "precision"):
                     for n in range(1, 11):
@@ -64,35 +64,40 @@ def reproduction(*, quick: bool) -> Reproduction:
 def test_every_claim_is_judged_and_every_chart_has_curves(quick: bool) -> None:
     """No rule looks for what is not there, whichever grid is run."""
     done = reproduction(quick=quick)
-    untried = {each.claim.id for each in done.verdicts if each.verdict == "not testable"}
+    untried = {verdict.claim.id for verdict in done.verdicts if verdict.verdict == "not testable"}
     own = {claim.id for claim in PRITOP.claims.claim if {case.dataset for case in claim.cases} <= {*ABSENT}}
     assert untried == own
     charts = {
-        each.name: chart_rows(done, each) for part in PRITOP.claims.section for each in part.drawn(done.datasets)
+        chart.name: chart_rows(done, chart)
+        for part in PRITOP.claims.section
+        for chart in part.drawn(done.datasets)
     }
     assert all(charts.values())
     losses = {row["method"] for row in charts["loss-lastfm"]}
-    assert losses == {*(f"pritop-published (ε = {each})" for each in pritop.LOSS_EPSILONS), "suppression (0.8)"}
+    assert losses == {
+        *(f"pritop-published (ε = {epsilon})" for epsilon in pritop.LOSS_EPSILONS),
+        "suppression (0.8)",
+    }
     for name in ("budget-lastfm", "budget-precision-lastfm"):
         assert {row["method"] for row in charts[name]} == {"N = 1", "N = 5", "N = 10"}
         assert {row["x"] for row in charts[name]} >= {0.1, 0.5, 1.0}
 
 
 def test_numbers_are_put_in_relation_run_by_run() -> None:
-    found: dict[Any, float] = {}
+    ratios: dict[Any, float] = {}
     for row in pritop.derived(Results(table_of(measured(quick=False)))):
         if row.dataset == "Last.fm" and row.run == 0:
-            found[row.experiment, row.metric, row.method, row.epsilon, row.x] = row.value
+            ratios[row.experiment, row.metric, row.method, row.epsilon, row.x] = row.value
     ours = "pritop-published (ε = 1)"
-    assert found["ratios", "recall over suppression (0.8)", ours, None, None] == pytest.approx(0.5, abs=1e-4)
-    assert found["ratios", "recall over the true data", ours, None, None] == pytest.approx(0.5, abs=1e-4)
-    assert found["t-test", "t of recall", ours, None, None] < -5
-    assert found["semantic loss", "SLoss", "pritop-published", 0.3, 40.0] == pytest.approx(0.46, abs=1e-4)
-    assert found["semantic loss", "over suppression", "pritop-published", 0.3, 40.0] == pytest.approx(
+    assert ratios["ratios", "recall over suppression (0.8)", ours, None, None] == pytest.approx(0.5, abs=1e-4)
+    assert ratios["ratios", "recall over the true data", ours, None, None] == pytest.approx(0.5, abs=1e-4)
+    assert ratios["t-test", "t of recall", ours, None, None] < -5
+    assert ratios["semantic loss", "SLoss", "pritop-published", 0.3, 40.0] == pytest.approx(0.46, abs=1e-4)
+    assert ratios["semantic loss", "over suppression", "pritop-published", 0.3, 40.0] == pytest.approx(
         2.3, abs=1e-4
     )
     for name in ("K up to 60", "K from 60 on"):
-        assert found["topics", "fall of SLoss per topic", name, 1.0, None] == pytest.approx(0.001, abs=1e-4)
+        assert ratios["topics", "fall of SLoss per topic", name, 1.0, None] == pytest.approx(0.001, abs=1e-4)
 
 
 def test_theorems_are_tried_on_those_they_speak_of() -> None:
@@ -112,7 +117,7 @@ def test_theorems_are_tried_on_those_they_speak_of() -> None:
         np.ones(23),
         np.array([5, 1]),
     )
-    first = {(each.metric, each.key): each.value for each in pritop.theorems(tagging, done, 10)}
+    first = {(result.metric, result.key): result.value for result in pritop.theorems(tagging, done, 10)}
     assert first == {
         ("loss in the perturbation", "users with many tags"): pytest.approx(0.15),
         ("loss in the perturbation", "users with fewer tags"): 0.0,
@@ -126,8 +131,8 @@ def test_theorems_are_tried_on_those_they_speak_of() -> None:
 def test_what_is_run_are_the_settings_of_the_thesis() -> None:
     data: Any = {"Last.fm": None}
     settings = list(PRITOP.settings(Effort(quick=False, runs=5), data))
-    losses = [each.x for each in settings if each.experiment == "measured losses"]
-    assert losses == [10.0 * each for each in range(1, 11)]
+    losses = [setting.x for setting in settings if setting.experiment == "measured losses"]
+    assert losses == [10.0 * setting for setting in range(1, 11)]
     assert len(settings) == 12
     assert len(list(PRITOP.settings(Effort(quick=True, runs=2), data))) == 5
 

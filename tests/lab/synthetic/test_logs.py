@@ -106,7 +106,7 @@ class TestCheckIns:
         assert counts.mean() == 50
         assert 3_000 <= counts[-1] <= 9_000
 
-    def test_people_return_to_their_favourites(self, visits: Any) -> None:
+    def test_users_return_to_their_favourites(self, visits: Any) -> None:
         pairs = visits.group_by(["user", "venue"]).aggregate([])
         assert pairs.num_rows < 0.5 * visits.num_rows
 
@@ -153,7 +153,7 @@ class TestCheckIns:
 
 
 class TestRatings:
-    def test_looks_like_movielens(self, rated: Any) -> None:
+    def test_it_resembles_movielens(self, rated: Any) -> None:
         counts = tallies(rated["user"])
         assert rated.num_rows == 1_000_000
         assert [str(field.type) for field in rated.schema][:3] == ["int32", "int32", "int8"]
@@ -163,7 +163,7 @@ class TestRatings:
         assert 3.2 < pc.mean(rated["rating"]).as_py() < 3.9
         assert sorted(rated["rating"].unique().to_pylist()) == [1, 2, 3, 4, 5]
 
-    def test_nobody_rates_a_film_twice(self, rated: Any) -> None:
+    def test_no_user_rates_a_film_twice(self, rated: Any) -> None:
         assert rated.group_by(["user", "item"]).aggregate([]).num_rows == rated.num_rows
 
     def test_rows_are_ordered_by_time(self, rated: Any) -> None:
@@ -184,7 +184,7 @@ class TestRatings:
 
 
 class TestNetflixShaped:
-    def test_has_exactly_the_shape_asked_for(self, path: Path) -> None:
+    def test_has_exactly_the_requested_shape(self, path: Path) -> None:
         log = pq.read_table(path)
         counts = np.bincount(log["user"].to_numpy())
         assert [str(field.type) for field in log.schema] == ["int32", "int32", "int8"]
@@ -264,10 +264,10 @@ def test_the_seed_decides_every_row(make: Callable[[int, Path], Any], expected: 
 
 
 def test_files_are_equal_byte_for_byte(tmp_path: Path) -> None:
-    one = checkins(tmp_path / "one", users=100, venues=60, events=3_000)
+    first = checkins(tmp_path / "one", users=100, venues=60, events=3_000)
     two = checkins(tmp_path / "two", users=100, venues=60, events=3_000)
-    assert one.visits.read_bytes() == two.visits.read_bytes()
-    assert one.venues.read_bytes() == two.venues.read_bytes()
+    assert first.visits.read_bytes() == two.visits.read_bytes()
+    assert first.venues.read_bytes() == two.venues.read_bytes()
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -23,30 +23,30 @@ Floats = NDArray[np.float64]
 
 def dense(tagging: Tagging, user: int, resource: int, damping: float = 0.7, base: float = 1.0) -> Floats:
     """Return the differential weights of all tags, straight from the definition."""
-    people, things, tags = tagging.people, tagging.resources, tagging.tags
-    size = people + things + tags
+    people, resources, tags = tagging.people, tagging.resources, tagging.tags
+    size = people + resources + tags
     edges = np.zeros((size, size))
     for u, r, t in zip(tagging.user, tagging.resource, tagging.tag, strict=True):
-        for a, b in ((u, people + r), (u, people + things + t), (people + r, people + things + t)):
+        for a, b in ((u, people + r), (u, people + resources + t), (people + r, people + resources + t)):
             edges[a, b] += 1
             edges[b, a] += 1
     walk = edges / np.maximum(edges.sum(axis=0), 1)
     preference = np.ones(size)
     preference[user] += people
-    preference[people + resource] += things
+    preference[people + resource] += resources
     preference /= preference.sum()
     weights, without = np.full(size, 1 / size), np.full(size, 1 / size)
     for _ in range(10):
         weights = damping * walk @ weights + (1 - damping) * preference
         without = base * walk @ without
-    return np.asarray((weights - without)[people + things :])
+    return np.asarray((weights - without)[people + resources :])
 
 
 def scores(tagging: Tagging, users: list[int], resources: list[int]) -> Floats:
-    found = np.full((len(users), tagging.tags), np.nan)
+    values = np.full((len(users), tagging.tags), np.nan)
     for places, some in FolkRank(tagging).scores(np.array(users), np.array(resources)):
-        found[places] = some
-    return found
+        values[places] = some
+    return values
 
 
 @given(st.integers(0, 10_000))
@@ -71,9 +71,9 @@ def test_many_questions_are_answered_as_few_are(chunk: int, monkeypatch: pytest.
 
 def test_the_dense_check_would_see_a_wrong_baseline_or_damping() -> None:
     tagging = drawn(5)
-    found = scores(tagging, [1], [2])[0]
-    assert np.abs(found - dense(tagging, 1, 2, base=0.7)).max() > 1e-4
-    assert np.abs(found - dense(tagging, 1, 2, damping=0.75)).max() > 1e-4
+    computed = scores(tagging, [1], [2])[0]
+    assert np.abs(computed - dense(tagging, 1, 2, base=0.7)).max() > 1e-4
+    assert np.abs(computed - dense(tagging, 1, 2, damping=0.75)).max() > 1e-4
 
 
 def test_a_node_without_edges_gets_and_gives_nothing() -> None:
@@ -94,10 +94,10 @@ def test_ten_thousand_questions_on_last_fm_take_less_than_a_minute() -> None:
         pytest.skip("hetrec-lastfm-tags is not at hand")
     table = pq.read_table(file)
     codes = [np.unique(table[name].to_numpy(), return_inverse=True)[1] for name in ("user", "resource", "tag")]
-    sizes = [int(each.max()) + 1 for each in codes]
+    sizes = [int(column.max()) + 1 for column in codes]
     tagging = Tagging.of(*codes, people=sizes[0], resources=sizes[1], tags=sizes[2])
-    asked = np.random.default_rng(1).choice(codes[0].size, 10_000)
+    questions = np.random.default_rng(1).choice(codes[0].size, 10_000)
     begin = time.process_time()
-    best = FolkRank(tagging).top(codes[0][asked], codes[1][asked], 10)
+    best = FolkRank(tagging).top(codes[0][questions], codes[1][questions], 10)
     assert time.process_time() - begin < 60
     assert best.shape == (10_000, 10)

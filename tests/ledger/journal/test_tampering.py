@@ -93,13 +93,13 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("what", [*JOURNAL, *BESIDE])
-def test_tampering_is_seen(place: Place, what: str) -> None:
+def test_tampering_is_detected(place: Place, what: str) -> None:
     ledger = _prepared(place)
     assert ledger.verify().ok
     _tamper(ledger, *(JOURNAL | BESIDE)[what])
-    found = place.open().verify()
-    assert not found.ok
-    assert found.unseen == ()
+    verification = place.open().verify()
+    assert not verification.ok
+    assert verification.unseen == ()
 
 
 @pytest.mark.parametrize("what", ["the tail is deleted", "a long tail is deleted", "everything is deleted"])
@@ -110,7 +110,7 @@ def test_nothing_is_charged_to_a_journal_that_lost_its_end(place: Place, what: s
         reserve(place.open(), "0.1")
 
 
-def test_a_tail_cut_off_consistently_is_seen_by_the_anchor_alone(place: Place) -> None:
+def test_a_consistently_cut_tail_is_detected_by_the_anchor_alone(place: Place) -> None:
     ledger = place.open()
     ledger.create("visits", "3")
     spend(ledger, "1")
@@ -121,15 +121,17 @@ def test_a_tail_cut_off_consistently_is_seen_by_the_anchor_alone(place: Place) -
         "DELETE FROM accounts WHERE analyst <> ''",
         "UPDATE accounts SET loss = '0', published = 0",
     )
-    found = place.open().verify()
-    assert found.problems == ("the journal has lost its end: the anchor has seen entry 3, and it is not there",)
+    verification = place.open().verify()
+    assert verification.problems == (
+        "the journal has lost its end: the anchor has seen entry 3, and it is not there",
+    )
     place.anchor.unlink()
     blind = place.open().verify()
     assert blind.ok
     assert "there is no anchor" in blind.unseen[0]
 
 
-def test_a_release_bears_witness_where_the_anchor_is_gone(place: Place) -> None:
+def test_a_release_is_a_witness_where_the_anchor_is_missing(place: Place) -> None:
     ledger = place.open()
     ledger.create("visits", "3")
     witness = spend(ledger, "1").to_json()
@@ -138,19 +140,19 @@ def test_a_release_bears_witness_where_the_anchor_is_gone(place: Place) -> None:
     _tamper(ledger, "DELETE FROM journal WHERE number > 1")
     place.anchor.unlink()
     problems = place.open().verify(witnesses=[(witness["entry"], witness["head"])]).problems
-    assert any("the release that names entry 2 has seen entry 2" in each for each in problems)
+    assert any("the release that names entry 2 has seen entry 2" in problem for problem in problems)
 
 
-def test_without_the_key_edits_are_not_seen_and_verify_says_so(place: Place) -> None:
+def test_without_the_key_edits_are_undetected_and_verify_says_so(place: Place) -> None:
     ledger = _prepared(place)
     _tamper(ledger, _set("time", '"20', '"19', 4))
     place.key.unlink()
-    found = place.open().verify()
-    assert found.ok
-    assert found.unseen == (f"edits that keep the chain: the key is not at {place.key}",)
+    verification = place.open().verify()
+    assert verification.ok
+    assert verification.unseen == (f"edits that keep the chain: the key is not at {place.key}",)
 
 
-def test_without_the_key_deletions_are_still_seen(place: Place) -> None:
+def test_without_the_key_deletions_are_still_detected(place: Place) -> None:
     ledger = _prepared(place)
     _tamper(ledger, *JOURNAL["a middle entry is deleted"])
     place.key.unlink()
@@ -171,25 +173,25 @@ def test_a_forged_entry_needs_the_key(place: Place) -> None:
             mac="f" * 64,
         )
     problems = ledger.verify().problems
-    assert any("entry 4 was edited, or was not written with this key" in each for each in problems)
-    assert any("entry 4 does not follow" in each for each in problems)
+    assert any("entry 4 was edited, or was not written with this key" in problem for problem in problems)
+    assert any("entry 4 does not follow" in problem for problem in problems)
 
 
-def test_an_overspent_journal_is_seen_even_if_it_is_signed(sqlite_place: Place) -> None:
+def test_an_overspent_journal_is_detected_even_if_it_is_signed(sqlite_place: Place) -> None:
     ledger = sqlite_place.open()
     ledger.create("visits", "1")
     spend(ledger, "1")
     _tamper(ledger, "UPDATE accounts SET loss = '0'")
     spend(sqlite_place.open(), "1")  # the account lied
     problems = sqlite_place.open().verify().problems
-    assert any("entry 4 spends what was not there" in each for each in problems)
+    assert any("entry 4 spends what was not there" in problem for problem in problems)
 
 
-def test_an_edited_anchor_is_seen_and_stops_spending(sqlite_place: Place) -> None:
+def test_an_edited_anchor_is_detected_and_stops_spending(sqlite_place: Place) -> None:
     ledger = _prepared(sqlite_place)
     text = sqlite_place.anchor.read_text()
     sqlite_place.anchor.write_text(text.replace('"count":9', '"count":2').replace('"count":8', '"count":1'))
-    assert any("the anchor" in each for each in ledger.verify().problems)
+    assert any("the anchor" in problem for problem in ledger.verify().problems)
     with pytest.raises(RefusedError, match="damaged"):
         reserve(ledger, "0.1")
 
@@ -232,11 +234,11 @@ def test_an_old_copy_put_back_is_refused(sqlite_place: Place) -> None:
         Path(f"{file}{rest}").unlink(missing_ok=True)
     with pytest.raises(RefusedError, match="lost or changed"):
         reserve(sqlite_place.open(), "0.1")
-    assert any("lost its end" in each for each in sqlite_place.open().verify().problems)
+    assert any("lost its end" in problem for problem in sqlite_place.open().verify().problems)
 
 
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.7, 0.95])
-def test_a_truncated_write_ahead_log_is_seen_by_the_anchor(sqlite_place: Place, part: float) -> None:
+def test_a_truncated_write_ahead_log_is_detected_by_the_anchor(sqlite_place: Place, part: float) -> None:
     ledger = _prepared(sqlite_place)  # still open, so that the log is not folded in
     file = sqlite_place.folder / "headcount.db"
     log = Path(f"{file}-wal").read_bytes()
@@ -246,10 +248,10 @@ def test_a_truncated_write_ahead_log_is_seen_by_the_anchor(sqlite_place: Place, 
     shutil.copy(file, crashed / "headcount.db")
     (crashed / "headcount.db-wal").write_bytes(log[: int(len(log) * part)])
     after = Place(f"sqlite:///{crashed}/headcount.db", crashed)
-    found = after.open(like=sqlite_place)
-    assert any("lost its end" in each for each in found.verify().problems)
+    reopened = after.open(like=sqlite_place)
+    assert any("lost its end" in problem for problem in reopened.verify().problems)
     with pytest.raises(RefusedError, match="lost or changed"):
-        reserve(found, "0.1")
+        reserve(reopened, "0.1")
     after.close()
     ledger.close()
 

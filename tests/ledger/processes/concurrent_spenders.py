@@ -18,22 +18,22 @@ from headcount.ledger import Charge, Ledger, Reservation
 
 def ask(ledger: Ledger, number: int, requests: int, notes: Path) -> None:
     """Ask for a number of requests, each one different, and publish every third."""
-    told = []
-    for each in range(requests):
-        name = f"{number}-{each}"
+    outcomes = []
+    for attempt in range(requests):
+        name = f"{number}-{attempt}"
         try:
-            made = ledger.reserve(
+            reservation = ledger.reserve(
                 "visits", "w1", f"analyst-{number % 4}", json.dumps({"name": name}), "c", Charge(Decimal("0.1"))
             )
         except RefusedError:
-            told.append({"name": name, "granted": False})
+            outcomes.append({"name": name, "granted": False})
             continue
-        assert isinstance(made, Reservation)
-        if each % 3 == 0:
-            made.data_read()
-            made.issue(f"out/{name}", name)
-        told.append({"name": name, "granted": True, "entry": made.entry, "head": made.head})
-    notes.write_text(json.dumps(told))
+        assert isinstance(reservation, Reservation)
+        if attempt % 3 == 0:
+            reservation.data_read()
+            reservation.issue(f"out/{name}", name)
+        outcomes.append({"name": name, "granted": True, "entry": reservation.entry, "head": reservation.head})
+    notes.write_text(json.dumps(outcomes))
 
 
 def main() -> int:

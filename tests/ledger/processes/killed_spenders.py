@@ -32,23 +32,23 @@ def spend(ledger: Ledger, folder: Path, start: int) -> None:
     """Spend until killed."""
     notes = os.open(folder / "notes", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
-    def note(step: str, made: Reservation) -> None:
-        os.write(notes, (json.dumps([step, made.entry, made.head]) + "\n").encode())
+    def note(step: str, reservation: Reservation) -> None:
+        os.write(notes, (json.dumps([step, reservation.entry, reservation.head]) + "\n").encode())
 
     for number in range(1_000_000):
         request = json.dumps({"name": f"{start}-{number}"})
-        made = ledger.reserve("visits", "w1", "ann", request, "c", Charge(Decimal("0.001")), span=SPAN)
-        assert isinstance(made, Reservation)
-        note("reserved", made)
+        reservation = ledger.reserve("visits", "w1", "ann", request, "c", Charge(Decimal("0.001")), span=SPAN)
+        assert isinstance(reservation, Reservation)
+        note("reserved", reservation)
         if number % 5 == 4:
-            made.refund("no such file")
-            note("refunded", made)
+            reservation.refund("no such file")
+            note("refunded", reservation)
             continue
-        made.data_read()
-        note("read", made)
-        (folder / f"release-{made.entry}").write_text(made.head)
-        made.issue(str(folder / f"release-{made.entry}"), made.head)
-        note("published", made)
+        reservation.data_read()
+        note("read", reservation)
+        (folder / f"release-{reservation.entry}").write_text(reservation.head)
+        reservation.issue(str(folder / f"release-{reservation.entry}"), reservation.head)
+        note("published", reservation)
 
 
 def _notes(folder: Path) -> list[list[Any]]:
@@ -62,10 +62,10 @@ def check(ledger: Ledger, folder: Path) -> None:
     """See that the journal verifies, that nothing published is uncharged, and that no reservation vanished."""
     steps = _notes(folder)
     releases = [path for path in folder.iterdir() if path.name.startswith("release-")]
-    seen = [(entry, head) for _, entry, head in steps]
-    seen += [(int(path.name.partition("-")[2]), text) for path in releases if (text := path.read_text())]
-    found = ledger.verify(witnesses=dict(seen).items())
-    assert found.ok, found.sentences()
+    witnesses = [(entry, head) for _, entry, head in steps]
+    witnesses += [(int(path.name.partition("-")[2]), text) for path in releases if (text := path.read_text())]
+    verification = ledger.verify(witnesses=dict(witnesses).items())
+    assert verification.ok, verification.sentences()
     entries = {entry.number: entry for entry in ledger.history()}
     ended = {entry.reservation: entry.kind for entry in entries.values() if entry.reservation}
     for step, entry, _ in steps:
@@ -82,7 +82,7 @@ def check(ledger: Ledger, folder: Path) -> None:
     account = ledger.show("visits")
     assert account.epsilon == charged * Decimal("0.001")
     if account.windows:  # all of them are charged by a request, or none is
-        assert {each.epsilon for each in account.windows} == {account.epsilon}
+        assert {window.epsilon for window in account.windows} == {account.epsilon}
         assert len(account.windows) == DAYS
 
 

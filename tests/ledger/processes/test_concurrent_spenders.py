@@ -25,25 +25,25 @@ def _run(place: Place, tmp_path: Path, *, processes: int, requests: int, budget:
         [*command, str(processes), str(requests), str(notes)], capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
-    told = [each for file in notes.glob("*.json") for each in json.loads(file.read_text())]
-    assert len(told) == processes * requests
-    granted = {each["entry"]: each for each in told if each["granted"]}
+    outcomes = [outcome for file in notes.glob("*.json") for outcome in json.loads(file.read_text())]
+    assert len(outcomes) == processes * requests
+    granted = {outcome["entry"]: outcome for outcome in outcomes if outcome["granted"]}
     afford = int(Decimal(budget) / Decimal("0.1"))
     assert len(granted) == min(afford, processes * requests)
     account = ledger.show("visits")
     assert account.epsilon == len(granted) * Decimal("0.1") <= Decimal(budget)
-    assert sum(each.epsilon for each in account.analysts) == account.epsilon
+    assert sum(analyst.epsilon for analyst in account.analysts) == account.epsilon
     entries = ledger.history()
     reserved = {
         entry.number: json.loads(entry.request or "")["name"] for entry in entries if entry.kind == "reserve"
     }
-    assert reserved == {entry: each["name"] for entry, each in granted.items()}
+    assert reserved == {entry: outcome["name"] for entry, outcome in granted.items()}
     assert set(Counter(reserved.values()).values()) == {1}
     published = {entry.digest for entry in entries if entry.kind == "publish"}
     assert published == {name for name in reserved.values() if int(name.partition("-")[2]) % 3 == 0}
     assert (account.issued, account.open) == (len(published), len(granted) - len(published))
-    found = ledger.verify(witnesses=[(each["entry"], each["head"]) for each in granted.values()])
-    assert found.sentences() == (f"{len(entries)} entries, no problem found.",)
+    verification = ledger.verify(witnesses=[(outcome["entry"], outcome["head"]) for outcome in granted.values()])
+    assert verification.sentences() == (f"{len(entries)} entries, no problem found.",)
 
 
 def test_a_crowd_never_overspends(place: Place, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_spending_is_counted_for_the_dataset_and_the_analyst(ledger: Ledger) -> 
     spend(ledger, "0.25", analyst="bob")
     account = ledger.show("visits")
     assert (account.epsilon, account.left) == (Decimal("0.75"), Decimal("2.25"))
-    assert {each.analyst: each.left for each in account.analysts} == {
+    assert {analyst.analyst: analyst.left for analyst in account.analysts} == {
         "ann": Decimal("1.5"),
         "bob": Decimal("1.75"),
     }
@@ -74,9 +74,9 @@ def test_the_same_request_is_free_once_published(ledger: Ledger) -> None:
 
 
 def test_again_is_charged_and_the_latest_release_is_named(ledger: Ledger) -> None:
-    asked = {"request": '{"k":1}', "analyst": "ann"}
-    spend(ledger, "0.5", folder="first/", **asked)
-    second = reserve(ledger, "0.5", again=True, **asked)
+    options = {"request": '{"k":1}', "analyst": "ann"}
+    spend(ledger, "0.5", folder="first/", **options)
+    second = reserve(ledger, "0.5", again=True, **options)
     assert ledger.issued("visits", "w1", '{"k":1}', "catalogue-1") == Issued(3, "first/", "digest-1")
     second.data_read()
     second.issue("second/", "digest-2")
@@ -136,9 +136,9 @@ def test_a_reservation_ends_once(ledger: Ledger) -> None:
 
 
 def test_two_objects_cannot_end_the_same_reservation(ledger: Ledger) -> None:
-    one = reserve(ledger, "1")
-    other = Reservation(**vars(one))
-    one.refund("gone")
+    reservation = reserve(ledger, "1")
+    other = Reservation(**vars(reservation))
+    reservation.refund("gone")
     other.state = "reading"
     with pytest.raises(UsageError, match="already"):
         other.issue("out/", "d")
@@ -193,9 +193,9 @@ def test_check_says_what_reserve_would_say_and_charges_nothing(ledger: Ledger) -
 
 def test_the_default_analyst_is_the_user(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "wren")
-    made = ledger.reserve("visits", None, None, "{}", "c", cost("1"))
-    assert isinstance(made, Reservation)
-    assert made.analyst == "wren"
+    reservation = ledger.reserve("visits", None, None, "{}", "c", cost("1"))
+    assert isinstance(reservation, Reservation)
+    assert reservation.analyst == "wren"
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 201, "a ", "visits@w1", "\0"])
@@ -214,10 +214,10 @@ def test_a_request_must_be_json(ledger: Ledger, request_text: str) -> None:
 
 def test_odd_texts_survive(ledger: Ledger) -> None:
     odd = json.dumps({"a": "ünï\u0000\ud800 'quoted' \\ %s :name"})
-    made = ledger.reserve("visits", "straße 'x'", "o'neill", odd, "c", cost("1"))
-    assert isinstance(made, Reservation)
-    made.data_read()
-    made.issue("out/ü 'x'", "d")
+    reservation = ledger.reserve("visits", "straße 'x'", "o'neill", odd, "c", cost("1"))
+    assert isinstance(reservation, Reservation)
+    reservation.data_read()
+    reservation.issue("out/ü 'x'", "d")
     assert ledger.issued("visits", "straße 'x'", odd, "c") == Issued(3, "out/ü 'x'", "d")
     assert ledger.verify().ok
 
@@ -269,9 +269,9 @@ def test_without_its_key_a_ledger_can_be_read_and_not_spent(ledger: Ledger, plac
         with pytest.raises(UsageError, match="key of this ledger is not at"):
             opened.create("more", "1")
         assert not place.key.exists()
-        found = opened.verify()
-        assert found.ok
-        assert "the key is not at" in found.unseen[0]
+        verification = opened.verify()
+        assert verification.ok
+        assert "the key is not at" in verification.unseen[0]
     place.key.write_text("0" * 64)
     place.key.chmod(0o600)
     with place.open() as opened:
@@ -287,9 +287,9 @@ def test_without_an_anchor_verify_says_what_it_could_not_see(ledger: Ledger, pla
     place.anchor.unlink()
     ledger.close()
     with place.open() as opened:
-        found = opened.verify()
-        assert found.ok
-        assert "there is no anchor" in found.unseen[0]
+        verification = opened.verify()
+        assert verification.ok
+        assert "there is no anchor" in verification.unseen[0]
         spend(opened, "1")
         assert opened.verify().unseen == ()
 
@@ -364,7 +364,7 @@ def test_threads_share_a_ledger(ledger: Ledger) -> None:
     assert ledger.verify().ok
 
 
-def test_nothing_is_made_by_looking(place: Place) -> None:
+def test_reading_a_ledger_creates_nothing(place: Place) -> None:
     with place.open() as opened:
         for ask in (opened.datasets, opened.verify, opened.history):
             with pytest.raises(UsageError, match="there is no ledger"):

@@ -27,22 +27,22 @@ def ledger(folder: Path) -> hc.Ledger:
 
 
 def modes(folder: Path) -> dict[str, int]:
-    return {each.name: stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir()}
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
 
 
 @pytest.mark.usefixtures("open_to_all")
-def test_files_are_made_for_their_owner_alone(tmp_path: Path) -> None:
-    with ledger(tmp_path) as made:
-        made.create("town", "1")
-        found = modes(tmp_path)
-        assert {"headcount.db", "key", "anchor"} <= found.keys()
-        assert set(found.values()) == {0o600}, found
+def test_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
+    with ledger(tmp_path) as new_ledger:
+        new_ledger.create("town", "1")
+        actual = modes(tmp_path)
+        assert {"headcount.db", "key", "anchor"} <= actual.keys()
+        assert set(actual.values()) == {0o600}, actual
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o602, 0o620, 0o644, 0o666, 0o601])
 def test_a_key_that_others_may_read_or_change_is_refused(tmp_path: Path, mode: int) -> None:
-    with ledger(tmp_path) as made:
-        made.create("town", "1")
+    with ledger(tmp_path) as new_ledger:
+        new_ledger.create("town", "1")
     (tmp_path / "key").chmod(mode)
     with ledger(tmp_path) as again, pytest.raises(RefusedError, match=f"{mode:04o}.*chmod 600"):
         again.create("village", "1")
@@ -50,8 +50,8 @@ def test_a_key_that_others_may_read_or_change_is_refused(tmp_path: Path, mode: i
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o440, 0o400])
 def test_a_group_may_share_a_key(tmp_path: Path, mode: int) -> None:
-    with ledger(tmp_path) as made:
-        made.create("town", "1")
+    with ledger(tmp_path) as new_ledger:
+        new_ledger.create("town", "1")
     (tmp_path / "key").chmod(mode)
     with ledger(tmp_path) as again:
         again.create("village", "1")
@@ -59,8 +59,8 @@ def test_a_group_may_share_a_key(tmp_path: Path, mode: int) -> None:
 
 
 def test_a_ledger_that_anybody_may_write_to_is_refused(tmp_path: Path) -> None:
-    with ledger(tmp_path) as made:
-        made.create("town", "1")
+    with ledger(tmp_path) as new_ledger:
+        new_ledger.create("town", "1")
     (tmp_path / "headcount.db").chmod(0o662)
     with ledger(tmp_path) as again:
         with pytest.raises(RefusedError, match="chmod o-w"):

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace
-from headcount.adaptive.heavy_user_counts import LIGHT_AND_HEAVY, MOST_RECORDS, NoisyGroups, reconciled
-from headcount.bounds import FIXED_POINT, Activity, CountTable, Noisy, Scale, group_sums
+from headcount.adaptive.heavy_user_counts import LIGHT_AND_HEAVY, MOST_RECORDS, NoisyGroupTables, reconcile_groups
+from headcount.bounds import FIXED_POINT, ActivityHistogram, CountTable, Noisy, WeightToThreshold, group_sums
 from headcount.bounds.counts.activity_bins import BINS, UPPER_ENDS, bin_of, lower_ends
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
@@ -78,10 +78,10 @@ def released(
 def activity_of(release: Release) -> dict[str, list[float]]:
     """The released bins, of each thing that was measured."""
     table = release.tables["activity"]
-    found: dict[str, list[float]] = {}
-    for of, users in zip(table["of"].to_pylist(), table["users"].to_pylist(), strict=True):
-        found.setdefault(of, []).append(users)
-    return found
+    users_by_table: dict[str, list[float]] = {}
+    for scope, users in zip(table["of"].to_pylist(), table["users"].to_pylist(), strict=True):
+        users_by_table.setdefault(scope, []).append(users)
+    return users_by_table
 
 
 # Worlds
@@ -131,7 +131,7 @@ def squared_error(method: Method, log: EventLog, exact: Floats, epsilon: str, ru
         ("records", {"noise": "gaussian"}),
         ("records", {"at_most": 9}),
     ],
-    ids=lambda each: each if isinstance(each, str) else "-".join(each) or "plain",
+    ids=lambda value: value if isinstance(value, str) else "-".join(value) or "plain",
 )
 def test_the_grant_is_spent_exactly(what: What, counting: Counting, more: dict[str, Any]) -> None:
     """Over all stages, for an ε that does not divide: each histogram, each table and the shares."""
@@ -147,12 +147,12 @@ def test_the_grant_is_spent_exactly(what: What, counting: Counting, more: dict[s
     assert len(spent) == histograms + tables + 1 + looks
     steering, rest = spent[:histograms], spent[histograms:]
     counts, shares, again = rest[:tables], rest[tables], rest[tables + 1 :]
-    assert sum(each.exact for each in steering) == pytest.approx(grant.exact * Fraction(5, 100))
+    assert sum(grant.exact for grant in steering) == pytest.approx(grant.exact * Fraction(5, 100))
     assert shares.exact == pytest.approx(grant.exact * Fraction(3, 100))
-    assert [each.delta > 0 for each in (*counts, *again)] == [delta is not None] * (tables + looks)
-    assert not any(each.delta for each in (*steering, shares)), "δ is for counts alone"
+    assert [grant.delta > 0 for grant in (*counts, *again)] == [delta is not None] * (tables + looks)
+    assert not any(grant.delta for grant in (*steering, shares)), "δ is for counts alone"
     if again and delta is None:
-        assert [each.exact for each in again] == pytest.approx(
+        assert [grant.exact for grant in again] == pytest.approx(
             [grant.exact * Fraction(part, 100) for part in (2, 6)]
         )
 
@@ -167,11 +167,11 @@ def test_every_histogram_is_paid_for(what: What, counting: Counting) -> None:
 
 def test_shares_can_be_given() -> None:
     shares = {"activity": "0.2", "shares": "0.1", "first": "0.08", "items": "0.4", "edges": "0.22"}
-    with watched("adapting.add") as added, watched("adaptive.refinement.measure.add") as again:
+    with watched("adaptive.heavy_user_counts.add_noise") as added, watched("adaptive.refinement.measure.add_noise") as again:
         release = released(town(60, 8, 5), "2", limit=3, shares={name: Decimal(shares[name]) for name in shares})
     assert scale_of(release.noise["activity"]) == 1 / (2 * Fraction(2, 10))
-    assert scale_of(added[-1].result.law) == 1 / (2 * Fraction(1, 10))
-    assert [each.given[1].exact for each in again] == [2 * Fraction(2, 100), 2 * Fraction(6, 100)]
+    assert scale_of(added[-1].result.distribution) == 1 / (2 * Fraction(1, 10))
+    assert [call.given[1].exact for call in again] == [2 * Fraction(2, 100), 2 * Fraction(6, 100)]
     assert scale_of(release.noise["items"]) == 3 / (2 * Fraction(4, 10))
     assert scale_of(release.noise["edges"]) == 3 / (2 * Fraction(22, 100))
 
@@ -185,11 +185,11 @@ def test_the_bins_part_users(case: Case, secret: bytes, table: CountTable) -> No
     labels, ends = bin_of(np.arange(1, MOST_RECORDS + 1)), tuple(UPPER_ENDS.tolist())
     engine = ReferenceEngine()
 
-    def bins(of: Case) -> Integers:
-        each = group_sums(engine.measure(of.log(), Activity(table, MOST_RECORDS), secret), labels, BINS)
-        users = engine.measure(of.log(), Activity(table, MOST_RECORDS, ends=ends), secret)
+    def bins(case: Case) -> Integers:
+        sums = group_sums(engine.measure(case.log(), ActivityHistogram(table, MOST_RECORDS), secret), labels, BINS)
+        users = engine.measure(case.log(), ActivityHistogram(table, MOST_RECORDS, ends=ends), secret)
         assert (users.sensitivity.l1, users.sensitivity.linf) == (1, 1)
-        assert users.sensitive_values.tolist() == each.sensitive_values.tolist()
+        assert users.sensitive_values.tolist() == sums.sensitive_values.tolist()
         return users.sensitive_values
 
     everyone = bins(case)
@@ -204,7 +204,7 @@ def test_every_number_of_records_has_one_bin(records: int) -> None:
     assert labels[records - 1] == np.flatnonzero(lower_ends() <= records)[-1]
 
 
-def test_the_table_of_activity_says_how_many_people_have_how_much() -> None:
+def test_the_activity_table_lists_users_by_records() -> None:
     """1 to 5 records, 20 people each; noise of scale 1/50 is nothing."""
     log = log_of(np.repeat(np.arange(100), 1 + np.arange(100) % 5), np.arange(300) % 8, 8)
     table = released(log, "1000").tables["activity"]
@@ -221,10 +221,10 @@ def test_where_users_are_counted_in_contexts_there_are_two_histograms() -> None:
     items = np.concatenate([np.zeros(100, np.int64), np.tile([1, 2], 30)])
     where = np.concatenate([np.tile([0, 1], 50), np.zeros(60, np.int64)])
     log = log_of(users, items, 4, where, "users")
-    found = activity_of(released(log, "1000"))
-    assert list(found) == ["items", "pairs"]
-    assert found["items"][:3] == [50, 30, 0]
-    assert found["pairs"][:3] == [0, 80, 0]
+    histograms = activity_of(released(log, "1000"))
+    assert list(histograms) == ["items", "pairs"]
+    assert histograms["items"][:3] == [50, 30, 0]
+    assert histograms["pairs"][:3] == [0, 80, 0]
     assert list(activity_of(released(log, "1000", what="items"))) == ["items"]
     assert list(activity_of(released(log, "1000", what="edges"))) == ["pairs"]
     assert list(activity_of(released(log_of(users, items, 4, where), "1000"))) == ["records"]
@@ -232,13 +232,13 @@ def test_where_users_are_counted_in_contexts_there_are_two_histograms() -> None:
 
 def test_activity_costs_a_twentieth_and_gets_noise_for_one_user() -> None:
     for seed in range(3):
-        with watched("adapting.add") as added:
+        with watched("adaptive.heavy_user_counts.add_noise") as added:
             release = released(town(60, 8, 5, counting="users"), "2", what="items", seed=seed)
         bounded, grant, _ = added[0].given
         assert bounded.sensitivity.l1 == 1
         assert grant.exact == Fraction(2, 20)
         noisy = added[0].result
-        assert release.noise["activity"] == noisy.law == DiscreteLaplace(Fraction(10))
+        assert release.noise["activity"] == noisy.distribution == DiscreteLaplace(Fraction(10))
         assert activity_of(release)["items"] == noisy.counts.tolist()
 
 
@@ -247,10 +247,12 @@ def test_activity_costs_a_twentieth_and_gets_noise_for_one_user() -> None:
 
 def test_a_given_limit_is_used() -> None:
     engine = Watching()
-    with watched("methods.counts.adaptive.chosen_limit") as chosen:
+    with watched("methods.counts.adaptive.choose_threshold") as chosen:
         release = released(town(60, 8, 5), "3", limit=7, engine=engine)
     assert not chosen
-    assert [bound for bound, _ in engine.asked if bound.among is None] == [Scale(7, apart=True)]
+    assert [bound for bound, _ in engine.measured_bounds if bound.among is None] == [
+        WeightToThreshold(7, apart=True)
+    ]
     assert release.chosen == {}
     assert scale_of(release.noise["items"]) == 7 / (3 * Fraction(84, 200))
     assert "The limit of 7 was given." in release.explain()
@@ -261,16 +263,18 @@ def test_a_given_limit_is_used() -> None:
 def test_a_chosen_limit_is_used_and_recorded(counting: Counting) -> None:
     for epsilon in ("0.1", "2", "1000"):
         engine = Watching()
-        with watched("methods.counts.adaptive.chosen_limit") as chosen:
+        with watched("methods.counts.adaptive.choose_threshold") as chosen:
             release = released(town(400, 8, 5, counting=counting), epsilon, engine=engine)
         limit = chosen[0].result
-        assert [bound for bound, _ in engine.asked if bound.among is None] == [Scale(limit, apart=True)]
+        assert [bound for bound, _ in engine.measured_bounds if bound.among is None] == [
+            WeightToThreshold(limit, apart=True)
+        ]
         assert release.chosen == {"items": {"limit": limit}, "edges": {"limit": limit}}
         assert scale_of(release.noise["edges"]) == pytest.approx(limit / (Fraction(epsilon) * Fraction(84, 200)))
         assert f"a limit of {limit:,} was chosen" in release.explain()
 
 
-def test_much_epsilon_cuts_nobody() -> None:
+def test_a_large_epsilon_clips_no_user() -> None:
     release = released(town(400, 8, 5), "10000")
     assert release.chosen["items"]["limit"] >= 5
     assert counts_of(release) == pytest.approx(truth(town(400, 8, 5)), abs=0.5)
@@ -281,7 +285,7 @@ def test_the_choice_sees_released_numbers_alone() -> None:
     chosen = set()
     for log in (town(60, 8, 5), town(300, 8, 2, seed=4)):
         noisy = Noisy(np.array([50, 40, 30, 10, *[0] * 18]), DiscreteLaplace(Fraction(2)))
-        with mock.patch("headcount.methods.counts.adaptive.histogram", return_value=noisy):
+        with mock.patch("headcount.methods.counts.adaptive.release_histogram", return_value=noisy):
             chosen.add(released(log).chosen["items"]["limit"])
     assert len(chosen) == 1
 
@@ -316,7 +320,7 @@ def test_light_users_count_in_full_whatever_heavy_ones_do() -> None:
 
 def test_both_groups_get_noise_that_pays_for_the_limit() -> None:
     """In whole numbers for light users, whose records count whole, and in fractions for heavy ones."""
-    with watched("adapting.add") as added, watched("methods.counts.adaptive.draft_of") as made:
+    with watched("adaptive.heavy_user_counts.add_noise") as added, watched("methods.counts.adaptive.shrink_groups") as drafts:
         release = released(town(60, 8, 5), "3", limit=3, what="items")
     _, heavy, light, *_ = added
     for call, unit in ((light, 1), (heavy, FIXED_POINT)):
@@ -324,18 +328,18 @@ def test_both_groups_get_noise_that_pays_for_the_limit() -> None:
         assert bounded.sensitive_values.shape == (8,)
         assert (bounded.unit, bounded.sensitivity.l1) == (unit, 3 * unit)
         assert grant.exact == 3 * Fraction(84, 100)
-        assert call.result.law == DiscreteLaplace(3 / grant.exact, Fraction(1, unit))
-    law = heavy.result.law
+        assert call.result.distribution == DiscreteLaplace(3 / grant.exact, Fraction(1, unit))
+    law = heavy.result.distribution
     assert release.noise["items"] == DiscreteLaplace(law.scale, law.step, LIGHT_AND_HEAVY)
-    noisy = made[0].given[0]
-    assert (noisy.law, noisy.light) == (law, light.result.law)
+    noisy = drafts[0].given[0]
+    assert (noisy.distribution, noisy.light) == (law, light.result.distribution)
     assert noisy.values[0].tolist() == (light.result.values * FIXED_POINT).tolist()
     assert noisy.values[1].tolist() == heavy.result.values.tolist()
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
 def test_gaussian_noise_pays_for_the_root_of_the_limit(counting: Counting) -> None:
-    with watched("adapting.add") as added:
+    with watched("adaptive.heavy_user_counts.add_noise") as added:
         release = released(town(60, 8, 5, counting=counting), "3", limit=3, noise="gaussian")
     counts = [call for call in added if call.given[1].delta]
     for table, calls in zip(("items", "edges"), (counts[:2], counts[2:4]), strict=True):
@@ -343,24 +347,24 @@ def test_gaussian_noise_pays_for_the_root_of_the_limit(counting: Counting) -> No
             bounded, grant, _ = call.given
             assert (bounded.unit, bounded.sensitivity.l2_squared) == (unit, 3 * unit**2)
             assert (grant.epsilon, grant.delta) == (Decimal("2.76"), Decimal("1e-6"))
-            assert grant.price.share_of_rho == pytest.approx(Decimal("0.42") / Decimal("0.92"))
+            assert grant.cost.share_of_rho == pytest.approx(Decimal("0.42") / Decimal("0.92"))
         law = release.noise[table]
         assert isinstance(law, DiscreteGaussian)
-        assert law.sigma == calls[0].result.law.sigma
+        assert law.sigma == calls[0].result.distribution.sigma
     assert isinstance(release.noise["activity"], DiscreteLaplace)
     assert release.guarantee.delta == Decimal("1e-6")
     assert "δ = 1e-6" in release.guarantee.short()
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_counts_of_nobody_are_made_of_what_was_drawn(noise: Literal["laplace", "gaussian"]) -> None:
+def test_zero_counts_come_from_the_drawn_noise_alone(noise: Literal["laplace", "gaussian"]) -> None:
     """All of the noise, neither less nor more: that draws have the declared law, the contract says."""
     log = town(0, 200, 3, counting="users")
     for table in ("items", "edges"):
-        with recorded_draws() as draws, watched("methods.counts.adaptive.draft_of") as made:
+        with recorded_draws() as draws, watched("methods.counts.adaptive.shrink_groups") as drafts:
             released(log, limit=3, noise=noise, what=table)
         *_, of_heavy, of_light, of_shares = draws if table == "edges" else draws[:-2]  # items are looked at again
-        light, heavy = made[0].given[0].values
+        light, heavy = drafts[0].given[0].values
         assert heavy.ravel().tolist() == of_heavy.tolist()
         assert light.ravel().tolist() == (of_light * FIXED_POINT).tolist(), "noise in whole numbers"
         assert of_shares.size == 21, "one class of nobody, at every size"
@@ -373,13 +377,13 @@ def test_noisy_tables_of_records_are_reconciled_before_anything_else() -> None:
     edges = random.integers(0, 50 << 16, (2, 400, 3))
     items = edges.sum(axis=2)
     noisy = [
-        NoisyGroups(each + np.rint(random.laplace(0, 3 << 16, each.shape)).astype(np.int64), law, law)
-        for each in (items, edges)
+        NoisyGroupTables(values + np.rint(random.laplace(0, 3 << 16, values.shape)).astype(np.int64), law, law)
+        for values in (items, edges)
     ]
-    one, two = reconciled(*noisy)
-    assert np.abs(two.values.sum(axis=2) - one.values).max() <= 2
-    for exact, before, after in zip((items, edges), noisy, (one, two), strict=True):
-        assert after.law == law
+    items_after, two = reconcile_groups(*noisy)
+    assert np.abs(two.values.sum(axis=2) - items_after.values).max() <= 2
+    for exact, before, after in zip((items, edges), noisy, (items_after, two), strict=True):
+        assert after.distribution == law
         assert after.values.shape == before.values.shape
         assert ((after.values - exact) ** 2).mean() < ((before.values - exact) ** 2).mean()
 
@@ -395,7 +399,7 @@ def test_noisy_tables_of_records_are_reconciled_before_anything_else() -> None:
         ("users", {"noise": "gaussian"}),
         ("records", {"integers": True}),
     ],
-    ids=lambda each: each if isinstance(each, str) else "-".join(each) or "plain",
+    ids=lambda value: value if isinstance(value, str) else "-".join(value) or "plain",
 )
 def test_counts_are_plausible(counting: Counting, more: dict[str, Any]) -> None:
     """Nothing is negative, every count is in its interval; where records count, edges sum to items."""
@@ -419,8 +423,8 @@ def test_whole_numbers_on_request() -> None:
     plain, whole = released(log, "0.5"), released(log, "0.5", integers=True)
     for table in ("items", "edges"):
         before, after = (
-            {name: each.tables[table][name].to_numpy() for name in ("count", "low", "high")}
-            for each in (plain, whole)
+            {name: release.tables[table][name].to_numpy() for name in ("count", "low", "high")}
+            for release in (plain, whole)
         )
         assert np.array_equal(after["count"], np.rint(before["count"]))
         assert np.array_equal(after["low"], np.floor(before["low"]))
@@ -436,7 +440,7 @@ def test_contexts_of_users_bound_what_intervals_cover() -> None:
 
 def test_a_cap_bounds_what_intervals_cover() -> None:
     log = town(60, 8, 5)
-    capped, also_in_one = (released(each, at_most=7) for each in (log, replace(log, context_of="user")))
+    capped, also_in_one = (released(case_log, at_most=7) for case_log in (log, replace(log, context_of="user")))
     assert capped.interval.covers == also_in_one.interval.covers == "bounded"
     assert capped.bounded == "at most 7 records per person"
     assert "encloses the exact count of at most 7 records per person" in capped.explain()
@@ -468,12 +472,12 @@ def test_integers_is_true_or_false(integers: Any) -> None:
 def test_small_logs(counting: Counting, more: dict[str, Any]) -> None:
     """Nobody, one person, one item, one item in no context: always the whole catalogue, and finite numbers."""
     nobody = np.empty(0, np.int64)
-    one = np.zeros(1, np.int64)
+    zeros = np.zeros(1, np.int64)
     logs = [
         log_of(nobody, nobody, 1, None, counting),
         log_of(nobody, nobody, 5, nobody, counting),
-        log_of(one, one, 1, None, counting),
-        log_of(one, one, 1, one, counting),
+        log_of(zeros, zeros, 1, None, counting),
+        log_of(zeros, zeros, 1, zeros, counting),
         log_of(np.zeros(500, np.int64), np.arange(500) % 3, 3, np.full(500, 2), counting),
         log_of(np.arange(500), np.zeros(500, np.int64), 1, None, counting),
     ]
@@ -494,12 +498,12 @@ def test_small_logs(counting: Counting, more: dict[str, Any]) -> None:
 @settings(max_examples=25)
 @given(cases(), st.integers(0, 1 << 30), st.sampled_from((None, 1, 2)))
 def test_any_small_log_is_released_alike_by_all_engines(case: Case, seed: int, limit: int | None) -> None:
-    one, two = (
+    local, two = (
         Adaptive(limit=limit).release(case.log(), Grant("1"), SeededNoise(seed), engine)
         for engine in (ReferenceEngine(), LocalEngine(threads=2))
     )
-    assert one.chosen == two.chosen
-    assert all(one.tables[name].equals(two.tables[name]) for name in one.tables)
+    assert local.chosen == two.chosen
+    assert all(local.tables[name].equals(two.tables[name]) for name in local.tables)
 
 
 # A public cap
@@ -512,7 +516,7 @@ def test_bots_count_as_the_cap_says() -> None:
         users = np.append(np.repeat(np.arange(1_000), 6), np.repeat(1_000 + np.arange(bots), 100_000 // bots))
         items = np.append(random.integers(0, 40, 6_000), np.zeros(100_000, np.int64))
         log = log_of(users, items, 40)
-        with watched("adapting.add") as added:
+        with watched("adaptive.heavy_user_counts.add_noise") as added:
             release = released(log, "20", at_most=20)
         expected = truth(log)
         expected[0] += 20 * bots - 100_000
@@ -528,7 +532,7 @@ def test_bots_count_as_the_cap_says() -> None:
 
 @pytest.mark.parametrize("at_most", [2, 3, 4, 5, 8, 9, 16, 17, 64])
 @pytest.mark.parametrize("limit", [None, 1])
-def test_no_cap_makes_people_vanish(at_most: int, limit: int | None) -> None:
+def test_a_cap_drops_no_user(at_most: int, limit: int | None) -> None:
     """1,000 people with 10 records each, of whom so many count: within 10 %, also where the cap is a limit."""
     items = np.random.default_rng(1).integers(0, 20, 10_000)
     release = released(log_of(np.repeat(np.arange(1_000), 10), items, 20), "5", at_most=at_most, limit=limit)
@@ -538,11 +542,14 @@ def test_no_cap_makes_people_vanish(at_most: int, limit: int | None) -> None:
 def test_a_cap_takes_hidden_heavy_users_out_of_intervals() -> None:
     log = world(2_000, 200, "log-normal", "users")
     plain, capped = (released(log, "0.2", limit=4, at_most=most) for most in (None, 16))
-    widths = [np.median(each.items["high"].to_numpy() - each.items["low"].to_numpy()) for each in (plain, capped)]
+    widths = [
+        np.median(release.items["high"].to_numpy() - release.items["low"].to_numpy())
+        for release in (plain, capped)
+    ]
     assert widths[1] < 0.8 * widths[0]
 
 
-def test_under_a_cap_intervals_allow_for_a_person_with_one_item_alone() -> None:
+def test_under_a_cap_intervals_cover_a_user_with_one_item() -> None:
     """Of 2,000 people, one has an item 900 times that nobody else has. Noise hides that; the interval still holds.
 
     Without a cap no interval that ends somewhere can allow for such a person, and ours does not hold.
@@ -611,19 +618,22 @@ def test_intervals_hold_for_the_largest_counts(activity: str, counting: Counting
     exact = truth(log)
     releases = [released(log, "0.5", seed=seed) for seed in range(12)]
     for narrowed, enough in ((1.0, True), (1 / 8, False)):
-        for largest in ([np.argsort(-exact)[:20]] * 12, [np.argsort(-counts_of(each))[:20] for each in releases]):
+        for largest in (
+            [np.argsort(-exact)[:20]] * 12,
+            [np.argsort(-counts_of(release))[:20] for release in releases],
+        ):
             held = []
             for release, top in zip(releases, largest, strict=True):
                 low, high = (release.items[name].to_numpy()[top] for name in ("low", "high"))
                 middle = counts_of(release)[top]
-                low, high = (middle + narrowed * (each - middle) for each in (low, high))
+                low, high = (middle + narrowed * (ends - middle) for ends in (low, high))
                 held.append(((low <= exact[top]) & (exact[top] <= high)).mean())
             assert (np.mean(held) >= 0.93) == enough, (narrowed, np.mean(held))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("counting", COUNTINGS)
-def test_intervals_hold_where_there_are_two_kinds_of_people(counting: Counting) -> None:
+def test_intervals_cover_with_two_kinds_of_users(counting: Counting) -> None:
     """9 of 10 have 4 records, the others 400: of the true top 20, 93 % are covered over 8 releases.
 
     Most cover all of them; one of eight covers three quarters where people are counted. Where people are within
@@ -653,19 +663,19 @@ def test_the_first_counts_of_the_demo(tmp_path: Path) -> None:
     log = read_events(city.visits, user="user", item="venue", context=weekday("time"), items=city.venues)
     exact = truth(log)
     top = np.argsort(-exact)[:10]
-    off, widths = [], []
+    errors, widths = [], []
     for seed in range(8):
         items = released(log, seed=seed).items
         count, low, high = (items[name].to_numpy()[top] / exact[top] for name in ("count", "low", "high"))
         assert (low <= 1).all()
         assert (high >= 1).all()
-        off.append(np.abs(count - 1).mean())
+        errors.append(np.abs(count - 1).mean())
         widths.append(np.median(high - low))
-    assert np.mean(off) < 0.13
+    assert np.mean(errors) < 0.13
     assert np.mean(widths) < 1.4
 
 
-def test_where_nobody_is_seen_intervals_say_so() -> None:
+def test_intervals_are_wide_where_no_user_is_observed() -> None:
     """300 people, whom noise of 200 a bin hides: of the true top 20, 93 % are covered over 4 releases.
 
     Intervals once ended where the noise of people with one record does, and half were covered.
@@ -714,8 +724,8 @@ def test_intervals_of_users_are_of_use(noise: Literal["laplace", "gaussian"]) ->
     for seed in range(3):
         release = released(log, "0.5", seed=seed, noise=noise)
         low, high = (release.items[name].to_numpy() for name in ("low", "high"))
-        off = ((counts_of(release) - truth(log)) ** 2).mean() ** 0.5
-        assert np.median(high - low) / 2 <= 5 * off
+        root_error = ((counts_of(release) - truth(log)) ** 2).mean() ** 0.5
+        assert np.median(high - low) / 2 <= 5 * root_error
 
 
 def test_intervals_of_records_are_of_use() -> None:
@@ -733,7 +743,7 @@ def test_a_small_log_of_records_is_not_blown_up() -> None:
     assert max(totals) < 20 * truth(log).sum()
 
 
-def test_where_all_people_are_alike_it_is_no_worse_than_sampling() -> None:
+def test_where_users_are_alike_it_is_no_worse_than_sampling() -> None:
     """Everybody has 5 records, at the lower end of a bin of 5 to 8."""
     random = np.random.default_rng(1)
     shares = 1 / np.arange(1, 1_001)
@@ -792,7 +802,7 @@ def test_intervals_hold_on_real_logs(name: str) -> None:
 
 def divergence(exact: Floats, counts: Floats) -> float:
     """KL as Fan and Jin have it: counts of zero or less are replaced by 0.01."""
-    p, q = (np.where(each <= 0, 0.01, each) for each in (exact, counts))
+    p, q = (np.where(values <= 0, 0.01, values) for values in (exact, counts))
     return float((p / p.sum() * np.log(p / p.sum() / (q / q.sum()))).sum())
 
 
@@ -805,14 +815,14 @@ def test_it_beats_published_methods_on_a_real_log() -> None:
 
     def errors(name: str, parameters: dict[str, Any]) -> tuple[float, float]:
         method = build(name, parameters)
-        found = [counts_of(method.release(log, Grant("0.5"), SeededNoise(seed))) for seed in range(5)]
+        releases = [counts_of(method.release(log, Grant("0.5"), SeededNoise(seed))) for seed in range(5)]
         return (
-            float(np.mean([((counts - exact) ** 2).mean() for counts in found])),
-            float(np.mean([divergence(exact, counts) for counts in found])),
+            float(np.mean([((counts - exact) ** 2).mean() for counts in releases])),
+            float(np.mean([divergence(exact, counts) for counts in releases])),
         )
 
     published = [errors(name, {"limit": limit}) for name in ("sra", "hpa") for limit in (1, 2, 5, 10, 30, 100)]
     published.append(errors("dpsense", {}))
     ours = errors("adaptive", {})
-    assert ours[0] <= 0.85 * min(each[0] for each in published)
-    assert ours[1] <= 0.5 * min(each[1] for each in published)
+    assert ours[0] <= 0.85 * min(estimates[0] for estimates in published)
+    assert ours[1] <= 0.5 * min(estimates[1] for estimates in published)

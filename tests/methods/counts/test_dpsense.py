@@ -18,7 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import Scale, Scored
+from headcount.bounds import Scored, WeightToThreshold
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.methods.counts.dpsense import SensitivityControl, largest_limit
@@ -40,14 +40,16 @@ def _theta(release: Release, table: str, cells: int) -> Fraction:
 def _weighted(log: EventLog, release: Release, table: str) -> NDArray[np.float64]:
     """The counts of all records under the limit that was chosen, scaled up."""
     chosen = release.chosen[table]
-    exact = getattr(ReferenceEngine().measure(log, Scale(chosen["theta"]), bytes(16)), table)
+    exact = getattr(ReferenceEngine().measure(log, WeightToThreshold(chosen["theta"]), bytes(16)), table)
     values: NDArray[np.float64] = exact.sensitive_values.ravel() / exact.unit * float(chosen.get("alpha", 1))
     return values
 
 
 SENSE = {"paying": Fraction(9, 10), "reach_of": _theta, "truth": _weighted, "reconciles": False}
 SPECIAL = {
-    "dpsense": Special({**SENSE, "forced": {"headcount.methods.counts.dpsense.choose": forced(lambda _: 2)}})
+    "dpsense": Special(
+        {**SENSE, "forced": {"headcount.methods.counts.dpsense.choose_candidate": forced(lambda _: 2)}}
+    )
 }
 
 UNIT = 1 << 16
@@ -63,18 +65,18 @@ def people(*sizes: int, d: int) -> EventLog:
 @contextmanager
 def choosing(index: int | None = None) -> Iterator[list[Scored]]:
     """Have one candidate chosen, or the best one; remember what there was to choose from."""
-    seen: list[Scored] = []
+    scored_candidates: list[Scored] = []
 
     def choose(scored: Scored, grant: Grant, noise: NoiseSource) -> int:
         grant.spend()
-        seen.append(scored)
+        scored_candidates.append(scored)
         return int(np.argmin(scored.sensitive_gaps)) if index is None else index
 
     with (
-        mock.patch("headcount.methods.counts.dpsense.choose", choose),
-        mock.patch("headcount.methods.counts.dpsense_scaled.choose", choose),
+        mock.patch("headcount.methods.counts.dpsense.choose_candidate", choose),
+        mock.patch("headcount.methods.counts.dpsense_scaled.choose_candidate", choose),
     ):
-        yield seen
+        yield scored_candidates
 
 
 def weighed(sizes: Sequence[int], theta: int, d: int) -> Floats:
@@ -98,16 +100,16 @@ def test_the_best_limit_weighs_records_against_noise() -> None:
             for theta in range(1, 31)
         }
         assert max(quality, key=lambda theta: quality[theta]) == best
-        with choosing() as seen:
+        with choosing() as scored:
             release = SensitivityControl().release(people(*sizes, d=30), Grant(epsilon), SeededNoise(1))
         assert release.chosen["items"] == {"theta": best}
         gaps = [max(quality.values()) - quality[theta] for theta in range(1, 31)]
-        assert np.allclose(seen[0].sensitive_gaps, np.array(gaps, dtype=np.float64), atol=1)
-        assert seen[0].spread == 29
+        assert np.allclose(scored[0].sensitive_gaps, np.array(gaps, dtype=np.float64), atol=1)
+        assert scored[0].spread == 29
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_much_epsilon_chooses_a_limit_that_cuts_nobody(seed: int) -> None:
+def test_a_large_epsilon_chooses_a_bound_that_clips_no_user(seed: int) -> None:
     """Noise costs nothing, so 4 is as good as anything above it; 3 would lose 20 records."""
     sizes = [1] * 40 + [2] * 30 + [4] * 20
     release = SensitivityControl().release(people(*sizes, d=8), Grant("1000"), SeededNoise(seed))
@@ -122,20 +124,20 @@ def test_the_grid_of_limits_does_not_depend_on_the_data(kind: Any, repeats: int)
     factors = 101 if kind is ScaledSensitivityControl else 1
     busy = log_of(np.zeros(1000, np.int64), np.arange(1000) % 8, 8, np.arange(1000) % 3)
     for log in (town(0, 8, 3), town(50, 8, 3), busy):
-        with choosing(0) as seen:
+        with choosing(0) as scored_lists:
             kind(repeats=repeats).release(log, Grant("1"), SeededNoise(1))
-        assert [scored.size for scored in seen] == [8 * repeats * factors, 24 * repeats * factors]
+        assert [scored.size for scored in scored_lists] == [8 * repeats * factors, 24 * repeats * factors]
         if kind is SensitivityControl:
-            assert [scored.spread for scored in seen] == [8 * repeats - 1, 24 * repeats - 1]
+            assert [scored.spread for scored in scored_lists] == [8 * repeats - 1, 24 * repeats - 1]
 
 
 def test_spreads_do_not_depend_on_the_data() -> None:
     for kind in BOTH:
         spreads = set()
         for log in (town(0, 8, 3), town(50, 8, 3)):
-            with choosing(0) as seen:
+            with choosing(0) as scored_lists:
                 kind().release(log, Grant("1"), SeededNoise(1))
-            spreads.add(tuple(scored.spread for scored in seen))
+            spreads.add(tuple(scored.spread for scored in scored_lists))
         assert len(spreads) == 1
 
 
@@ -143,7 +145,7 @@ def test_repeats_are_of_no_use_where_users_are_counted() -> None:
     log = town(20, 8, 3, counting="users")
     for kind in BOTH:
         with pytest.raises(UsageError, match="nobody repeats"):
-            kind(repeats=2).laws(log, Grant("1"))
+            kind(repeats=2).noise_distributions(log, Grant("1"))
         with pytest.raises(UsageError, match="nobody repeats"):
             kind(repeats=2).release(log, Grant("1"), SeededNoise(1))
         assert kind(repeats=1).release(log, Grant("1"), SeededNoise(1)).chosen["items"]["theta"] <= 8
@@ -157,12 +159,12 @@ def test_a_grid_that_does_not_fit_is_refused_before_anything_is_read() -> None:
         catalogue=SimpleNamespace(ids=range(2_000_000)), cells=2_000_000, counting="records", context=None
     )
     assert largest_limit(huge, "items", 1) == 2_000_000
-    assert SensitivityControl(what="items").laws(huge, Grant("1")) == {}
+    assert SensitivityControl(what="items").noise_distributions(huge, Grant("1")) == {}
     with pytest.raises(UsageError, match="4,000,000,000 limits to weigh"):
-        SensitivityControl(repeats=2_000, what="items").laws(huge, Grant("1"))
+        SensitivityControl(repeats=2_000, what="items").noise_distributions(huge, Grant("1"))
     grant = Grant("1")
     for act in (
-        lambda: ScaledSensitivityControl(what="items").laws(huge, grant),
+        lambda: ScaledSensitivityControl(what="items").noise_distributions(huge, grant),
         lambda: ScaledSensitivityControl(what="items").release(huge, Grant("1"), SeededNoise(1), mock.Mock()),
     ):
         with pytest.raises(UsageError, match="101 candidates for each of 2,000,000 limits") as raised:
@@ -181,7 +183,7 @@ def test_everyone_counts_weighted(theta: int) -> None:
     engine = Watching()
     with choosing(theta - 1):
         release = SensitivityControl().release(people(*sizes, d=8), Grant("1000000"), SeededNoise(1), engine)
-    assert [bound for bound, _ in engine.asked] == [Scale(theta)]
+    assert [bound for bound, _ in engine.measured_bounds] == [WeightToThreshold(theta)]
     assert np.allclose(counts_of(release), weighed(sizes, theta, 8), atol=0.001)
     total = sum(min(size, theta) for size in sizes)
     assert total - 0.01 < counts_of(release).sum() < total + 0.01
@@ -217,7 +219,7 @@ def test_a_single_column() -> None:
 
 def test_the_choice_takes_a_tenth() -> None:
     for kind, module in zip(BOTH, ("dpsense", "dpsense_scaled"), strict=True):
-        with watched(f"counts.{module}.choose") as chosen, watched("methods.counts.dpsense.add") as added:
+        with watched(f"counts.{module}.choose") as chosen, watched("methods.counts.dpsense.add_noise") as added:
             kind().release(people(3, 1, d=4), Grant("2"), SeededNoise(1), ReferenceEngine())
         assert chosen[0].given[1].exact == Fraction(2, 10)
         assert added[0].given[1].exact == Fraction(18, 10)
@@ -296,14 +298,14 @@ def test_scaling_corrects_the_undercount(world: World, by_dpsense: list[Release]
         chosen = release.chosen["items"]
         assert float(chosen["alpha"]) > 1.2
         assert (world.records > chosen["theta"]).mean() > 0.3
-    assert np.mean([(world.records > each.chosen["items"]["theta"]).mean() for each in scaled]) > 0.5
+    assert np.mean([(world.records > release.chosen["items"]["theta"]).mean() for release in scaled]) > 0.5
     total = world.exact.sum()
-    off, before = (
+    errors, before = (
         np.array([abs(counts_of(release).sum() / total - 1) for release in releases])
         for releases in (scaled, by_dpsense)
     )
-    assert by_chance(off, before) < LEVEL
-    assert off.mean() < 0.3 * before.mean()
+    assert by_chance(errors, before) < LEVEL
+    assert errors.mean() < 0.3 * before.mean()
     assert all(counts_of(release).sum() < total for release in by_dpsense)
     error, error_before = (
         np.array([np.abs(counts_of(release) - world.exact).mean() for release in releases])

@@ -17,7 +17,10 @@ from tests.support.synthetic_logs import Floats, counts_of, truth, zipf
 
 SPECIAL = {
     "dpsense-s": Special(
-        {**SENSE, "forced": {"headcount.methods.counts.dpsense_scaled.choose": forced(lambda _: 2 * 101 + 25)}},
+        {
+            **SENSE,
+            "forced": {"headcount.methods.counts.dpsense_scaled.choose_candidate": forced(lambda _: 2 * 101 + 25)},
+        },
         # the bound allows for a person who raises one candidate and lowers another as far as can be
         {("choose", 1): 0.5, ("choose", 3): 0.5},
         audit_runs=6000,
@@ -40,7 +43,7 @@ def test_scaled_counts_are_weighted_counts_times_alpha(theta: int, hundredths: i
     assert f"multiplied by α = {float(alpha):.2f}" in release.explain()
 
 
-def test_where_people_are_within_the_limit_nothing_is_scaled() -> None:
+def test_where_users_are_within_the_bound_nothing_is_scaled() -> None:
     """Everybody has 5 records of 20 items: θ is not less, α is 1 or a hundredth more, and the counts are right."""
     log = zipf(np.full(20_000, 5), 20)
     release = ScaledSensitivityControl().release(log, Grant("5"), SeededNoise(1))

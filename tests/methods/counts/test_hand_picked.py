@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headcount.accounting.budget import Grant, Price
-from headcount.bounds import BoundedCounts, CountBound, Declared, Noisy, Pick, Sample
+from headcount.accounting.budget import Cost, Grant
+from headcount.bounds import BoundedCounts, CountBound, DeclaredScores, KeepTopScored, Noisy, SampleRecords
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.methods.counts.hand_picked import DEFAULT_SHARES, PUBLISHED_SHARES, HandPicked, popularity
@@ -19,7 +19,7 @@ from headcount.methods.counts.public_scores import PublicScores
 from headcount.methods.counts.request import ReleaseRequest
 from headcount.methods.request import request_of
 from headcount.noise import SeededNoise
-from headcount.run.prepare import prepared
+from headcount.run.prepare import prepare_request
 from tests.contracts.support.method_checks import recorded_spending, town
 from tests.contracts.support.method_facts import Special
 from tests.reference.engine import ReferenceEngine
@@ -34,19 +34,19 @@ class Watching(InParts):
     """The reference engine, remembering what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[CountBound, bytes]] = []
+        self.measured_bounds: list[tuple[CountBound, bytes]] = []
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
-        self.asked.append((bound, secret))
+        self.measured_bounds.append((bound, secret))
         return super().count(log, bound, secret)
 
 
-def test_two_stages_with_a_fresh_secret_each() -> None:
+def test_two_stages_use_separate_secrets() -> None:
     engine = Watching()
     HandPicked(limit=3, d=2).release(town(), Grant("1"), SeededNoise(1), engine)
-    (sample, first), (pick, second) = engine.asked
-    assert sample == Sample(2)
-    assert isinstance(pick, Pick)
+    (sample, first), (pick, second) = engine.measured_bounds
+    assert sample == SampleRecords(2)
+    assert isinstance(pick, KeepTopScored)
     assert pick.limit == 3
     assert isinstance(pick.scores, Noisy)
     assert (pick.scores.values >= 0).all()
@@ -59,11 +59,11 @@ def test_the_scores_cost_their_share() -> None:
         engine = Watching()
         with recorded_spending() as spent:
             HandPicked(limit=3, d=2, shares=dict(shares)).release(town(), Grant("1"), SeededNoise(1), engine)
-        bound = engine.asked[1][0]
-        assert isinstance(bound, Pick)
+        bound = engine.measured_bounds[1][0]
+        assert isinstance(bound, KeepTopScored)
         assert isinstance(bound.scores, Noisy)
-        assert scale_of(bound.scores.law) == scale
-        assert [str(each.epsilon) for each in spent] == list(shares.values())
+        assert scale_of(bound.scores.distribution) == scale
+        assert [str(grant.epsilon) for grant in spent] == list(shares.values())
 
 
 @pytest.mark.parametrize(("what", "first"), [("items", "0.4615"), ("edges", "0.4615"), ("both", "0.3")])
@@ -71,14 +71,14 @@ def test_default_shares_are_renormalised_over_the_stages_that_run(what: str, fir
     with recorded_spending() as spent:
         HandPicked(limit=3, what=what).release(town(), Grant("1"), SeededNoise(1))  # type: ignore[arg-type]
     assert str(spent[0].epsilon).startswith(first)
-    assert sum(each.epsilon for each in spent) == 1
+    assert sum(grant.epsilon for grant in spent) == 1
 
 
 def test_popularity_ties_all_that_is_not_popular() -> None:
     scores = popularity(Noisy(np.array([-5, 0, 3, -1, 3]), LAW))
     assert scores.values.tolist() == [0, 0, 3, 0, 3]
-    assert Pick(1, scores).ranks is not None
-    assert Pick(1, scores).ranks.tolist() == [1, 1, 0, 1, 0]  # type: ignore[union-attr]
+    assert KeepTopScored(1, scores).ranks is not None
+    assert KeepTopScored(1, scores).ranks.tolist() == [1, 1, 0, 1, 0]  # type: ignore[union-attr]
 
 
 def test_popular_items_survive_the_limit() -> None:
@@ -111,25 +111,29 @@ def test_public_scores_decide_what_is_kept_and_cost_nothing() -> None:
             log, Grant("40"), SeededNoise(1), engine
         )
     assert release.items["count"].to_pylist() == [0, 60, 0, 60]
-    assert [type(bound) for bound, _ in engine.asked] == [Pick]
-    assert [each.epsilon for each in spent] == [40]
+    assert [type(bound) for bound, _ in engine.measured_bounds] == [KeepTopScored]
+    assert [grant.epsilon for grant in spent] == [40]
 
 
 @pytest.mark.parametrize(("what", "shares"), [("items", ["1"]), ("edges", ["1"]), ("both", ["0.5", "0.5"])])
 def test_the_tables_share_all_that_there_is(what: str, shares: list[str]) -> None:
     method = HandPicked(limit=3, what=what, scores=SCORES)  # type: ignore[arg-type]
-    assert [str(stage.share) for stage in method.stages(town(), Price.of("1"))] == shares
-    given = {stage.name: stage.share for stage in method.stages(town(), Price.of("1"))}
+    assert [str(stage.share) for stage in method.stages(town(), Cost.of("1"))] == shares
+    given = {stage.name: stage.share for stage in method.stages(town(), Cost.of("1"))}
     with pytest.raises(UsageError, match="shares must name the stages that run"):
-        HandPicked(limit=3, scores=SCORES, shares={"scores": "0.3", "items": "0.7"}).stages(town(), Price.of("1"))
+        HandPicked(limit=3, scores=SCORES, shares={"scores": "0.3", "items": "0.7"}).stages(town(), Cost.of("1"))
     assert "scores" not in given
 
 
-def test_how_far_a_person_moves_the_counts_does_not_hang_on_scores() -> None:
+def test_the_sensitivity_does_not_depend_on_scores() -> None:
     log, ties = town(), np.zeros(6, dtype=np.int64)
-    scored: list[Declared | Noisy] = [Declared(ties), Declared(np.array([5, 1, 3, 2, 0, 4])), Noisy(ties, LAW)]
-    counts = [ReferenceEngine().measure(log, Pick(2, scores), bytes(16)) for scores in scored]
-    assert len({(each.items.sensitivity, each.edges.sensitivity) for each in counts}) == 1
+    scored: list[DeclaredScores | Noisy] = [
+        DeclaredScores(ties),
+        DeclaredScores(np.array([5, 1, 3, 2, 0, 4])),
+        Noisy(ties, LAW),
+    ]
+    counts = [ReferenceEngine().measure(log, KeepTopScored(2, scores), bytes(16)) for scores in scored]
+    assert len({(measured.items.sensitivity, measured.edges.sensitivity) for measured in counts}) == 1
     assert np.array_equal(counts[0].items.sensitive_values, counts[2].items.sensitive_values)
     assert not np.array_equal(counts[0].items.sensitive_values, counts[1].items.sensitive_values)
 
@@ -137,7 +141,7 @@ def test_how_far_a_person_moves_the_counts_does_not_hang_on_scores() -> None:
 def test_the_release_says_which_scores_were_taken_for_public() -> None:
     method = HandPicked(limit=3, scores=SCORES)
     release = method.release(town(), Grant("1"), SeededNoise(1))
-    digest = PublicScores.of(SCORES).digest
+    digest = PublicScores.read(SCORES).digest
     assert (
         f"the scores of items ({digest}) are public, fixed without looking at the log" in release.guarantee.assumes
     )
@@ -153,9 +157,9 @@ def test_a_request_holds_the_digest_and_never_where_scores_lie(tmp_path: Path) -
     request = ReleaseRequest(**words, options={"scores": str(tmp_path / "scores.csv")})
     assert request == ReleaseRequest(**words, options={"scores": SCORES})
     assert ReleaseRequest.model_validate_json(request.model_dump_json()) == request
-    told = json.dumps(ran(request, town()).to_json())
-    assert str(PublicScores.of(SCORES)) in told
-    assert "scores.csv" not in told
+    document = json.dumps(ran(request, town()).to_json())
+    assert str(PublicScores.read(SCORES)) in document
+    assert "scores.csv" not in document
     with pytest.raises(UsageError, match="only the digest is known; give what they were read from"):
         ReleaseRequest.model_validate_json(request.model_dump_json()).build()
 
@@ -165,7 +169,7 @@ def test_requests_are_the_same_if_the_scores_are_and_those_without_are_what_they
 
     def identity(**options: Any) -> str:
         request = request_of(ReleaseRequest, epsilon="1", method="hpa", limit=3, options=options)
-        return prepared(request, town()).identity()[0]
+        return prepare_request(request, town()).identity()[0]
 
     assert "scores" not in json.loads(identity())["parameters"]
     assert identity(scores=SCORES) == identity(scores={**SCORES, "i3": "2.0"}) != identity()

@@ -35,39 +35,39 @@ def test_files_tables_and_mappings_say_the_same(folder: Path) -> None:
 
     frame = pd.DataFrame({"item": list(PLAIN), "score": list(PLAIN.values())})
     same = [
-        PublicScores.of(each)
-        for each in (
+        PublicScores.read(source)
+        for source in (
             PLAIN, str(folder / "scores.csv"), folder / "scores.parquet", frame,
             pq.read_table(folder / "scores.parquet"),
             {"oat": "-3", "rye": np.float64(0.5), "tea": Decimal("12.00")},
         )
     ]  # fmt: skip
-    assert len({each.digest for each in same}) == 1
+    assert len({scores.digest for scores in same}) == 1
     assert re.fullmatch("sha256:[0-9a-f]{64}", str(same[0]))
-    assert all(each == same[0] for each in same)
-    assert PublicScores.of({**PLAIN, "tea": 13}) != same[0]
-    assert PublicScores.of({**PLAIN, "fig": 1}) != same[0]
+    assert all(scores == same[0] for scores in same)
+    assert PublicScores.read({**PLAIN, "tea": 13}) != same[0]
+    assert PublicScores.read({**PLAIN, "fig": 1}) != same[0]
 
 
 def test_items_without_a_score_come_last_even_after_negative_ones() -> None:
-    scores = PublicScores.of({**PLAIN, "not in the catalogue": 99})
+    scores = PublicScores.read({**PLAIN, "not in the catalogue": 99})
     assert scores.ranked(["fig", "oat", "rye", "tea"]).values.tolist() == [0, 1, 2, 3]
     assert (scores.listed(["fig", "oat", "rye", "tea"]), scores.listed(["fig"])) == (3, 0)
 
 
 def test_whole_numbers_are_items_as_they_are_in_a_catalogue() -> None:
-    scores = PublicScores.of({7: 1, "008": 2})
+    scores = PublicScores.read({7: 1, "008": 2})
     assert scores.ranked([7, 8, 9]).values.tolist() == scores.ranked(["7", "8", "9"]).values.tolist() == [1, 0, 0]
 
 
 @given(st.lists(st.decimals(allow_nan=False, allow_infinity=False) | st.floats(-1e300, 1e300), min_size=1))
 def test_the_order_is_exact(values: list[Any]) -> None:
     """As fractions are ordered, whatever the digits, and a float as it is written."""
-    ranks = PublicScores.of(dict(enumerate(values))).ranked(range(len(values))).values
-    exact = [Decimal(repr(each)) if isinstance(each, float) else each for each in values]
-    for one, rank in zip(exact, ranks, strict=True):
-        assert [one < other for other in exact] == (rank < ranks).tolist()
-        assert [one == other for other in exact] == (rank == ranks).tolist()
+    ranks = PublicScores.read(dict(enumerate(values))).ranked(range(len(values))).values
+    exact = [Decimal(repr(value)) if isinstance(value, float) else value for value in values]
+    for value, rank in zip(exact, ranks, strict=True):
+        assert [value < other for other in exact] == (rank < ranks).tolist()
+        assert [value == other for other in exact] == (rank == ranks).tolist()
 
 
 def test_neither_digits_nor_exponents_are_rounded_off() -> None:
@@ -78,7 +78,7 @@ def test_neither_digits_nor_exponents_are_rounded_off() -> None:
         "d": "1e-999999999",
         "e": 0,
     }
-    assert PublicScores.of(near).ranked(list(near)).values.tolist() == [3, 4, 5, 2, 1]
+    assert PublicScores.read(near).ranked(list(near)).values.tolist() == [3, 4, 5, 2, 1]
 
 
 def csv(text: str) -> Callable[[Path], str]:
@@ -115,15 +115,15 @@ def csv(text: str) -> Callable[[Path], str]:
 )
 def test_what_is_wrong_is_named(make: Callable[[Path], Any], parts: tuple[str, ...], tmp_path: Path) -> None:
     with pytest.raises(CallerError) as raised:
-        PublicScores.of(make(tmp_path))
+        PublicScores.read(make(tmp_path))
     assert raised.value.remedy
     for part in parts:
         assert part in str(raised.value)
 
 
 def test_a_digest_can_be_compared_and_not_be_used() -> None:
-    scores = PublicScores.of(PLAIN)
-    known = PublicScores.of(str(scores))
-    assert known == scores
+    scores = PublicScores.read(PLAIN)
+    loaded = PublicScores.read(str(scores))
+    assert loaded == scores
     with pytest.raises(UsageError, match="only the digest"):
-        known.ranked(["tea"])
+        loaded.ranked(["tea"])

@@ -18,7 +18,7 @@ import pytest
 from scipy.linalg import hadamard
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import Noisy, Sample, Scored
+from headcount.bounds import Noisy, SampleRecords, Scored
 from headcount.events.log import EventLog
 from headcount.methods.counts.walsh_hadamard import WalshHadamardPerturbation, candidates
 from headcount.noise import NoiseSource, SeededNoise, laplace
@@ -42,7 +42,9 @@ SPECIAL = {
             "reconciles": False,
             "paying": Fraction(9, 10),
             "reach_of": _reach,
-            "forced": {"headcount.methods.counts.walsh_hadamard.choose": forced(lambda scored: scored.size - 1)},
+            "forced": {
+                "headcount.methods.counts.walsh_hadamard.choose_candidate": forced(lambda scored: scored.size - 1)
+            },
         },
         # the bound allows for a person who moves two candidates by √2 · Δ differently: none here is the worst one
         {("choose", 1): 0.6, ("choose", 3): 0.6},
@@ -75,7 +77,7 @@ def keeping(kept: int) -> Iterator[None]:
             size *= 2
         return candidates(size).index(kept)
 
-    with mock.patch("headcount.methods.counts.walsh_hadamard.choose", choose):
+    with mock.patch("headcount.methods.counts.walsh_hadamard.choose_candidate", choose):
         yield
 
 
@@ -96,9 +98,9 @@ def test_walsh_functions_are_orthogonal_and_ordered() -> None:
 
 @pytest.mark.parametrize("counting", ["records", "users"])
 @pytest.mark.parametrize(("table", "d"), [("items", 16), ("items", 13), ("items", 1), ("edges", 7)])
-def test_counts_are_made_of_the_first_noisy_coefficients(table: Any, d: int, counting: Any) -> None:
+def test_counts_come_from_the_first_noisy_coefficients(table: Any, d: int, counting: Any) -> None:
     log = town(60, d, 5, counting=counting)
-    with watched("methods.counts.walsh_hadamard.add") as added:
+    with watched("methods.counts.walsh_hadamard.add_noise") as added:
         release = released(log, 3, "1", what=table)
     noisy: Noisy = added[0].result
     kept, cells = release.chosen[table]["coefficients"], d * (1 if table == "items" else 3)
@@ -115,8 +117,8 @@ def test_the_coefficients_are_those_of_the_bounded_counts(kept: int) -> None:
         release = WalshHadamardPerturbation(limit=3, what="items").release(
             log, Grant("100000"), SeededNoise(1), engine
         )
-    assert [bound for bound, _ in engine.asked] == [Sample(3)]
-    bounded = ReferenceEngine().measure(log, *engine.asked[0]).items.sensitive_values
+    assert [bound for bound, _ in engine.measured_bounds] == [SampleRecords(3)]
+    bounded = ReferenceEngine().measure(log, *engine.measured_bounds[0]).items.sensitive_values
     assert bounded.sum() < truth(log).sum()
     assert np.allclose(counts_of(release), projected(bounded.astype(np.float64), kept))
 
@@ -156,8 +158,8 @@ def test_noise_pays_for_the_smaller_of_two_distances(kept: int, counting: Any) -
 
 def test_the_choice_takes_a_tenth() -> None:
     with (
-        watched("methods.counts.walsh_hadamard.choose") as chosen,
-        watched("methods.counts.walsh_hadamard.add") as added,
+        watched("methods.counts.walsh_hadamard.choose_candidate") as chosen,
+        watched("methods.counts.walsh_hadamard.add_noise") as added,
     ):
         released(town(60, 16, 5), 3, "2")
     assert chosen[0].given[1].exact == Fraction(2, 10)
@@ -194,12 +196,12 @@ def test_smooth_counts_are_released_better_than_rough_ones() -> None:
     """What FPA is for: the error is a small part of that on the same counts in disorder, and of plain noise."""
     slope = np.arange(1_000, 0, -1_000 / 256).astype(np.int64)
     rows = {"smooth": slope, "rough": np.random.default_rng(1).permutation(slope)}
-    off = {}
+    errors = {}
     for name, counts in rows.items():
         log = columns_of(counts.tolist())
-        found = [counts_of(released(log, 8, "0.1", seed=seed)) - counts for seed in range(10)]
-        off[name] = float(np.abs(found).mean())
-    assert off["smooth"] < 0.5 * off["rough"]
+        differences = [counts_of(released(log, 8, "0.1", seed=seed)) - counts for seed in range(10)]
+        errors[name] = float(np.abs(differences).mean())
+    assert errors["smooth"] < 0.5 * errors["rough"]
 
 
 # Intervals
@@ -226,7 +228,7 @@ def test_intervals_enclose_the_smoothed_counts(kept: int) -> None:
     (and the seeds are fixed). Intervals of 0.7 times the width cover 88 % and less: they are seen.
     """
     log = log_of(np.arange(60), np.arange(60) ** 2 % 13, 13)  # within the limit, so nothing hangs on a secret
-    exact = ReferenceEngine().measure(log, Sample(2), bytes(16))
+    exact = ReferenceEngine().measure(log, SampleRecords(2), bytes(16))
     wanted = projected(truth(log), kept)
     covered, narrower = 0, 0
     engine = mock.Mock(measure=lambda *_: exact)

@@ -22,12 +22,12 @@ from headcount.events.selection_targets import CONTEXTS, ITEMS, TAGS
 from headcount.lab.compare.comparison import Comparison
 from headcount.methods.counts.request import ReleaseRequest
 from headcount.methods.partition_selection.plan import Selection, select_all, split_among
-from headcount.methods.recommender.request import NeighboursRequest
-from headcount.methods.request import Spending, request_of
+from headcount.methods.recommender.request import RecommenderRequest
+from headcount.methods.request import ChargedRequest, request_of
 from headcount.methods.tags.request import TagsRequest
 from headcount.noise import SeededNoise
 from headcount.run.charge import cost
-from headcount.run.prepare import prepared
+from headcount.run.prepare import prepare_request
 from tests.contracts.support.method_checks import recorded_spending
 from tests.run.test_curator import Unreadable
 from tests.support.curator_runs import planned, ran
@@ -60,19 +60,19 @@ def tagged(**words: Any) -> hc.EventLog:
 
 
 @pytest.mark.parametrize("words", [{}, {"select_items": True}, {"select_items": True, "context_of": "user"}])
-@pytest.mark.parametrize("asked", [SRA, {}], ids=["sra", "default"])
-def test_contexts_are_selected_before_a_release(words: dict[str, Any], asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", [SRA, {}], ids=["sra", "default"])
+def test_contexts_are_selected_before_a_release(words: dict[str, Any], options: dict[str, Any]) -> None:
     with recorded_spending() as spent:
-        release = hc.release(log(**words), **SPEND, **asked)
+        release = hc.release(log(**words), **SPEND, **options)
     assert release.contexts == ("AM", "PM")
     assert release.edges["context"].to_pylist()[:3] == ["AM", "PM", None]
-    assert sum(Fraction(each.epsilon) for each in spent) == 10
-    assert sum(Fraction(each.delta) for each in spent) == Fraction(DELTA)
+    assert sum(Fraction(grant.epsilon) for grant in spent) == 10
+    assert sum(Fraction(grant.delta) for grant in spent) == Fraction(DELTA)
     assert (release.guarantee.epsilon, release.guarantee.delta) == (Decimal(10), Decimal(DELTA))
-    told = release.chosen["context-selection"]
+    selection = release.chosen["context-selection"]
     both = "select_items" in words
-    assert (told["epsilon"], told["contexts"]) == ("2", 2)
-    assert Decimal(told["delta"]) == Decimal(DELTA) / (2 if both else 1)
+    assert (selection["epsilon"], selection["contexts"]) == ("2", 2)
+    assert Decimal(selection["delta"]) == Decimal(DELTA) / (2 if both else 1)
     assert ("selection" in release.chosen) is both
     assert release.steps[0].startswith(
         "There was no public list of contexts. To select contexts, at most 3 different"
@@ -97,21 +97,25 @@ def test_contexts_are_selected_before_rankings_totals_and_models() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "asked"),
+    ("words", "options"),
     [({}, SRA), ({"select_items": True}, SRA), ({}, {"what": "totals", "by": "contexts", "limit": 3})],
 )
-def test_nothing_more_is_spent_where_no_context_is_selected(words: dict[str, Any], asked: dict[str, Any]) -> None:
+def test_nothing_more_is_spent_where_no_context_is_selected(
+    words: dict[str, Any], options: dict[str, Any]
+) -> None:
     lone = [(who, item, f"only {who} was here {n}") for n, (who, item, _) in enumerate(ROWS)]
     with recorded_spending() as spent:
-        release = hc.release(log(lone, **words), **SPEND, **asked)
-    assert [(each.epsilon, each.delta) for each in spent] == [(Decimal(2), Decimal(DELTA) / (2 if words else 1))]
+        release = hc.release(log(lone, **words), **SPEND, **options)
+    assert [(grant.epsilon, grant.delta) for grant in spent] == [
+        (Decimal(2), Decimal(DELTA) / (2 if words else 1))
+    ]
     assert not any(table.num_rows for table in release.tables.values())
     assert "selection" not in release.chosen, "items were not even looked for"
     assert "no context." in release.steps[0]
     assert "--shares context-selection=0.5; it had 2)" in release.steps[2]
     assert "--contexts needs neither" in release.steps[2]
-    fewer = hc.release(log(lone[::2], **words), **SPEND, **asked)
-    assert [each.to_json() | {"created": 0} for each in (release, fewer)] == [
+    fewer = hc.release(log(lone[::2], **words), **SPEND, **options)
+    assert [grant.to_json() | {"created": 0} for grant in (release, fewer)] == [
         release.to_json() | {"created": 0}
     ] * 2, "who has what hangs on the log"
 
@@ -133,11 +137,11 @@ def test_a_ledger_gives_back_what_was_not_done(tmp_path: Path) -> None:
     assert ledger.verify().ok
 
 
-PRICED: dict[str, tuple[Spending, hc.EventLog]] = {
+PRICED: dict[str, tuple[ChargedRequest, hc.EventLog]] = {
     "adaptive": (request_of(ReleaseRequest, **SPEND, noise="gaussian"), log()),
     "adaptive, items": (request_of(ReleaseRequest, **SPEND, noise="gaussian"), log(select_items=True)),
-    "visits": (request_of(NeighboursRequest, **SPEND, method="visits"), log()),
-    "visits, items": (request_of(NeighboursRequest, **SPEND, method="visits"), log(select_items=True)),
+    "visits": (request_of(RecommenderRequest, **SPEND, method="visits"), log()),
+    "visits, items": (request_of(RecommenderRequest, **SPEND, method="visits"), log(select_items=True)),
     "tags": (request_of(TagsRequest, **SPEND), tagged()),
 }
 
@@ -147,7 +151,7 @@ def test_what_a_ledger_charges_hangs_on_nothing_that_is_selected(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request, unread = PRICED[name]
-    ready = prepared(request, replace(unread, source=Unreadable(unread.source)))
+    ready = prepare_request(request, replace(unread, source=Unreadable(unread.source)))
     charges = []
     for many in (1, 7, 100):
         for kind in (CONTEXTS, ITEMS, TAGS):
@@ -178,8 +182,8 @@ def test_records_of_items_that_do_not_count_select_nothing() -> None:
     ]
     assert hc.release(log(rows), **SPEND, **SRA).contexts == ("AM", "PM")
     assert hc.release(log(rows, items=["oat", "tea"]), **SPEND, **SRA).contexts == ("AM", "nowhere else")
-    found = hc.release(log(rows, select_items=True), **{**SPEND, "select_limit": 5}, **SRA)
-    assert found.contexts == ("AM", "PM", "nowhere else")
+    release = hc.release(log(rows, select_items=True), **{**SPEND, "select_limit": 5}, **SRA)
+    assert release.contexts == ("AM", "PM", "nowhere else")
 
 
 def test_contexts_may_be_numbers() -> None:
@@ -198,19 +202,19 @@ def test_shares_name_what_is_selected() -> None:
     release = hc.release(log(select_items=True), **SPEND, **SRA, shares=given)
     assert "paid with ε = 2." in " ".join(release.steps)
     assert "paid with ε = 4." in " ".join(release.steps)
-    for wrong, said in (
+    for wrong, pattern in (
         ({"items": "0.5", "edges": "0.5"}, "selection among them"),
         ({"selection": "0.2", "items": "0.4", "edges": "0.4"}, "context-selection among them"),
         ({"selection": "0.95"}, "leave something for the release"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=pattern):
             hc.release(log(select_items=True), **SPEND, **SRA, shares=wrong)
     with pytest.raises(UsageError, match="context-selection among them"):
         hc.release(log(), **SPEND, **SRA, shares={"selection": "0.2"})
 
 
 def test_delta_is_halved_for_a_method_that_needs_some() -> None:
-    both = tuple(Selection(of=each, halves_delta=True) for each in (CONTEXTS, ITEMS))
+    both = tuple(Selection(of=selectable, halves_delta=True) for selectable in (CONTEXTS, ITEMS))
     parts, rest = split_among(both, Grant("1", "1e-6"))
     assert [part.delta for part in parts] == [Decimal("2.5e-7")] * 2
     assert (rest.epsilon, rest.delta) == (Decimal("0.6"), Decimal("5e-7"))
@@ -225,8 +229,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "said"), BAD, ids=repr)
-def test_what_cannot_be_selected_is_refused(change: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("change", "message"), BAD, ids=repr)
+def test_what_cannot_be_selected_is_refused(change: dict[str, Any], message: str) -> None:
     table = pa.table({"who": ["ann"], "what": ["tea"], "where": ["AM"], "share": [True]})
     words = {
         "user": "who",
@@ -236,7 +240,7 @@ def test_what_cannot_be_selected_is_refused(change: dict[str, Any], said: str) -
         "select_contexts": True,
         **change,
     }
-    with pytest.raises(hc.HeadcountError, match=said):
+    with pytest.raises(hc.HeadcountError, match=message):
         hc.read_events(table, **words)
 
 
@@ -283,11 +287,11 @@ def test_tags_are_selected_before_a_model() -> None:
     with recorded_spending() as spent:
         release = hc.release_tags(tagged(), **SPEND)
     assert release.tables["model/tags"]["tag"].to_pylist() == ["AM", "PM"]
-    told = release.chosen["tag-selection"]
-    assert (told["epsilon"], Decimal(told["delta"]), told["tags"]) == ("2", Decimal(DELTA) / 2, 2)
-    alone = {each.price.epsilon: each.price.delta for each in spent if each.price.part is None}
+    selection = release.chosen["tag-selection"]
+    assert (selection["epsilon"], Decimal(selection["delta"]), selection["tags"]) == ("2", Decimal(DELTA) / 2, 2)
+    alone = {grant.cost.epsilon: grant.cost.delta for grant in spent if grant.cost.part is None}
     assert alone == {Decimal(2): Decimal(DELTA) / 2, Decimal("0.16"): 0}
-    assert {each.price.delta for each in spent if each.price.part is not None} == {Decimal(DELTA) / 2}
+    assert {grant.cost.delta for grant in spent if grant.cost.part is not None} == {Decimal(DELTA) / 2}
     assert "the list of resources is public" in " ".join(release.guarantee.assumes)
     assert release.request["events"]["select_tags"] is True
     assert "vocabulary" not in release.request["events"]
@@ -297,7 +301,7 @@ def test_tags_are_selected_before_a_model() -> None:
 def test_nothing_more_is_spent_where_no_tag_is_selected() -> None:
     with recorded_spending() as spent:
         release = hc.release_tags(tagged(), epsilon="0.01", delta=DELTA, select_limit=1)
-    assert [(each.epsilon, each.delta) for each in spent] == [(Decimal("0.002"), Decimal(DELTA) / 2)]
+    assert [(grant.epsilon, grant.delta) for grant in spent] == [(Decimal("0.002"), Decimal(DELTA) / 2)]
     assert not any(table.num_rows for table in release.tables.values())
     assert release.tables["model/tags"].schema.field("stands_out").type == pa.bool_()
     assert "--vocabulary needs neither" in release.steps[2]
@@ -307,7 +311,7 @@ def test_a_tag_log_can_be_counted_as_well() -> None:
     assert hc.release(tagged(), **SPEND, **SRA).contexts == ("AM", "PM")
 
 
-def test_items_of_the_own_context_are_selected_once_contexts_are_known() -> None:
+def test_items_are_selected_per_own_context_after_contexts() -> None:
     """Half of the people are mostly in the morning, with tea; their rye of the evening does not count."""
     rows = [
         (f"u{n}", item, place) for n in range(300) for item, place in (("tea", "AM"), ("tea", "AM"), ("rye", "PM"))
@@ -315,11 +319,11 @@ def test_items_of_the_own_context_are_selected_once_contexts_are_known() -> None
     unread = log(rows, select_items=True, context_of="user")
     selections = request_of(ReleaseRequest, **SPEND, **SRA).selections(unread)
     grants, rest = split_among(selections, Grant("10", DELTA))
-    found, told = select_all(selections, unread, grants, SeededNoise(1), LocalEngine())
-    assert list(told) == ["context-selection", "selection"]
-    assert found.catalogue.ids == ("tea",)
-    assert found.context is not None
-    assert found.context.labels == ("AM", "PM")
+    selected_log, reports = select_all(selections, unread, grants, SeededNoise(1), LocalEngine())
+    assert list(reports) == ["context-selection", "selection"]
+    assert selected_log.catalogue.ids == ("tea",)
+    assert selected_log.context is not None
+    assert selected_log.context.labels == ("AM", "PM")
     assert not rest.is_spent
 
 

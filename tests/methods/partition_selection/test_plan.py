@@ -16,15 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import NotSelectedError, UsageError
 from headcount.events.catalogue import UnknownCatalogue
 from headcount.events.selection_targets import ITEMS
 from headcount.methods.counts import FAMILY
 from headcount.methods.counts.request import ReleaseRequest
-from headcount.methods.partition_selection.plan import Selection, divided_shares
-from headcount.methods.partition_selection.release import advice, empty_release, told
+from headcount.methods.partition_selection.plan import Selection, divide_budget_split
+from headcount.methods.partition_selection.release import add_selection_steps, advice, empty_release
 from headcount.methods.rankings.request import RankRequest
 from headcount.methods.registry import build
 from headcount.methods.request import request_of
@@ -67,14 +67,14 @@ def test_before_every_method(name: str, contexts: bool, popular: tuple[str, ...]
         assert release.edges.num_rows == 3 * len(popular)
         assert release.edges.column_names == ["item", "context", "count", "low", "high"]
         assert release.contexts == ("AM", "PM")
-    assert sum(Fraction(each.epsilon) for each in spent) == (5 if popular else 1), "nothing to do for the method"
-    assert sum(Fraction(each.delta) for each in spent) == Fraction(DELTA)
+    assert sum(Fraction(grant.epsilon) for grant in spent) == (5 if popular else 1), "nothing to do for the method"
+    assert sum(Fraction(grant.delta) for grant in spent) == Fraction(DELTA)
     promised = release.guarantee
     assert (promised.epsilon, promised.delta) == (Decimal(5), Decimal(DELTA))
-    assert not any("catalogue" in each for each in promised.assumes)
-    assert any("2 items per person for selection" in each for each in promised.assumes)
+    assert not any("catalogue" in grant for grant in promised.assumes)
+    assert any("2 items per person for selection" in grant for grant in promised.assumes)
     assert release.chosen["selection"]["items"] == len(popular)
-    assert release.chosen["selection"]["threshold"] == threshold_for(2, Price.of("1", DELTA)).people
+    assert release.chosen["selection"]["threshold"] == threshold_for(2, Cost.of("1", DELTA)).users_needed
     assert "There was no public catalogue" in release.steps[0]
     if not popular:
         assert "no item" in release.steps[0]
@@ -90,7 +90,7 @@ def test_before_a_ranking(per_context: bool, with_counts: bool, popular: tuple[s
     with recorded_spending() as spent:
         release = hc.rank(log, k=10, **SPEND, select_limit=2, per_context=per_context, with_counts=with_counts)
     assert sorted(set(release.ranking["item"].to_pylist())) == sorted(popular)
-    assert sum(Fraction(each.epsilon) for each in spent) == (5 if popular else 1)
+    assert sum(Fraction(grant.epsilon) for grant in spent) == (5 if popular else 1)
     expected = ["rank", "item", "label", *["context"] * per_context, *["count", "low", "high"] * with_counts]
     assert release.ranking.column_names == expected
     assert release.contexts == (("AM", "PM") if per_context else None)
@@ -117,7 +117,7 @@ def test_a_release_comes_back(popular: tuple[str, ...], tmp_path: Path) -> None:
         assert "only u" not in shown
 
 
-def test_what_one_person_has_is_not_selected() -> None:
+def test_items_of_a_single_user_are_not_selected() -> None:
     release = hc.release(town(people=2_000), **SPEND, select_limit=3, method="sra", limit=3)
     assert release.items["item"].to_pylist() == ["rye", "tea"]
     assert release.top(1)[0]["count"] == pytest.approx(2_000, abs=50)
@@ -125,13 +125,13 @@ def test_what_one_person_has_is_not_selected() -> None:
 
 def test_nothing_but_the_selected_items_depends_on_the_log() -> None:
     """Logs with other private items, or without any, have the same description."""
-    seen = []
+    descriptions = []
     for people in (300, 900):
         log = town(people=people)
         release = hc.release(log, **SPEND, select_limit=2, method="sra", limit=3)
         described = {key: value for key, value in release.to_json().items() if key != "created"}
-        seen.append((json.dumps(described), release.sentences()))
-    assert seen[0] == seen[1]
+        descriptions.append((json.dumps(described), release.sentences()))
+    assert descriptions[0] == descriptions[1]
 
 
 def test_conditions_hold_for_the_selection() -> None:
@@ -166,23 +166,23 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "said"), BAD, ids=repr)
-def test_what_is_wrong_is_said_before_an_event_is_read(change: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("change", "message"), BAD, ids=repr)
+def test_invalid_options_are_refused_before_reading(change: dict[str, Any], message: str) -> None:
     log = town()
     log = replace(log, source=Unreadable(log.source))
-    with pytest.raises(hc.HeadcountError, match=said):
+    with pytest.raises(hc.HeadcountError, match=message):
         hc.release(log, **{**SPEND, "method": "sra", "limit": 3, **change})
 
 
-def test_what_is_wrong_with_a_ranking_is_said_before_an_event_is_read() -> None:
+def test_invalid_rankings_are_refused_before_reading() -> None:
     log = town()
     log = replace(log, source=Unreadable(log.source))
-    for change, said in (
+    for change, message in (
         ({"per_context": True}, "needs a context"),
         ({"delta": None}, "needs delta="),
         ({"shares": {"selection": "0.5", "counts": "0.5"}}, "stages that run: ranking"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             hc.rank(log, **{**SPEND, "k": 3, **change})
 
 
@@ -222,7 +222,7 @@ def test_a_method_alone_selects_nothing() -> None:
     log = town()
     for use in (
         lambda: build("sra", {"limit": 1}).release(log, Grant(1), SeededNoise(1)),
-        lambda: build("dpsense", {}).laws(log, Grant(1)),
+        lambda: build("dpsense", {}).noise_distributions(log, Grant(1)),
         lambda: log.cells,
         lambda: log.catalogue.ids,
         lambda: log.catalogue.labels,
@@ -268,7 +268,7 @@ def test_every_method_has_a_plan(name: str) -> None:
 def test_shares_are_divided_exactly(parts: list[int]) -> None:
     given_ = {f"s{n}": Decimal(part) / 1000 for n, part in enumerate(parts)}
     left = sum(given_.values(), start=Decimal(0))
-    first, rest = divided_shares({**given_, "selection": 1 - left})
+    first, rest = divide_budget_split({**given_, "selection": 1 - left})
     assert first == {"selection": 1 - left}
     assert rest is not None
     assert list(rest) == list(given_)
@@ -279,15 +279,15 @@ def test_shares_are_divided_exactly(parts: list[int]) -> None:
     assert all(parts_of_it[name].epsilon == given_[name] for name in given_), "not the amounts asked for"
 
 
-def test_amounts_come_out_as_asked_for() -> None:
+def test_stated_amounts_equal_the_request() -> None:
     release = hc.release(
         town(contexts=True), epsilon="1", delta=DELTA, method="sra", limit=3, select_limit=2,
         shares={"selection": "0.4", "items": "0.2", "edges": "0.4"},
     )  # fmt: skip
-    told_ = " ".join(release.steps)
-    assert "ε = 0.4 and δ" in told_
-    assert "paid with ε = 0.2." in told_
-    assert "paid with ε = 0.4." in told_
+    explanation = " ".join(release.steps)
+    assert "ε = 0.4 and δ" in explanation
+    assert "paid with ε = 0.2." in explanation
+    assert "paid with ε = 0.4." in explanation
 
 
 def test_the_method_may_need_delta_as_well() -> None:
@@ -298,15 +298,15 @@ def test_the_method_may_need_delta_as_well() -> None:
 
 def test_a_seeded_selection_is_the_same_on_every_engine() -> None:
     log, selection = town(), Selection(limit=2)
-    found = []
+    tables = []
     for engine in (None, ReferenceEngine()):
         first, rest = selection.split(Grant("5", DELTA))
-        chosen, said = selection.select(log, first, SeededNoise(3), engine or LocalEngine())
+        chosen, report = selection.select(log, first, SeededNoise(3), engine or LocalEngine())
         release = build("sra", {"limit": 2}).release(chosen, rest, SeededNoise(3), engine or LocalEngine())
-        release = told(release, {"selection": said})
+        release = add_selection_steps(release, {"selection": report})
         assert release.simulated
-        found.append(release.tables)
-    assert found[0] == found[1]
+        tables.append(release.tables)
+    assert tables[0] == tables[1]
 
 
 def test_an_empty_release_of_seeded_noise_says_so() -> None:
@@ -326,18 +326,18 @@ def shelf(people: int = 400) -> hc.EventLog:
 
 
 @pytest.mark.parametrize("method", ["sra", "adaptive"])
-def test_without_a_limit_people_who_have_many_items_spread_weight(method: str) -> None:
+def test_without_a_bound_users_with_many_items_divide_their_weight(method: str) -> None:
     with recorded_spending() as spent:
         release = hc.release(shelf(), **SPEND, **parameters_of(method))
     assert release.items["item"].to_pylist() == list(range(12))
     assert release.chosen["selection"]["law"] == "many"
-    assert sum(Fraction(each.epsilon) for each in spent) == 5
-    assert sum(Fraction(each.delta) for each in spent) == Fraction(DELTA)
-    assert not any("limit" in each and "selection" in each for each in release.guarantee.assumes)
+    assert sum(Fraction(grant.epsilon) for grant in spent) == 5
+    assert sum(Fraction(grant.delta) for grant in spent) == Fraction(DELTA)
+    assert not any("limit" in grant and "selection" in grant for grant in release.guarantee.assumes)
     assert "spread weight" in release.steps[0]
 
 
-def test_without_a_limit_people_who_have_few_items_name_one() -> None:
+def test_without_a_bound_users_with_few_items_name_one() -> None:
     """Noise of scale 50 on -781: people have several items, as it seems, less often than once in a million."""
     release = hc.release(town(("tea",), people=5_000), **SPEND, method="sra", limit=3)
     assert release.items["item"].to_pylist() == ["tea"]
@@ -347,12 +347,12 @@ def test_without_a_limit_people_who_have_few_items_name_one() -> None:
 
 @pytest.mark.parametrize("log", [shelf(60), town(("tea",))], ids=["many", "few"])
 def test_a_seeded_selection_without_a_limit_is_the_same_on_every_engine(log: hc.EventLog) -> None:
-    found = [
+    selections = [
         Selection().select(log, Grant("1", "1e-6"), SeededNoise(3), engine)[0].catalogue.ids
         for engine in (LocalEngine(), ReferenceEngine())
     ]
-    assert found[0] == found[1]
-    assert found[0]
+    assert selections[0] == selections[1]
+    assert selections[0]
 
 
 def test_nothing_is_charged_for_what_is_not_done(tmp_path: Path) -> None:
@@ -373,7 +373,7 @@ def test_nothing_is_charged_for_what_is_not_done(tmp_path: Path) -> None:
     assert (published[0]["epsilon"], published[1]) == ("0.2", None)
 
 
-def test_advice_is_made_of_public_numbers() -> None:
-    said = advice(ITEMS, {"epsilon": "0.20", "items": 0})
-    assert "it had 0.2)" in said
-    assert "--items" in said
+def test_advice_uses_public_numbers_alone() -> None:
+    sentence = advice(ITEMS, {"epsilon": "0.20", "items": 0})
+    assert "it had 0.2)" in sentence
+    assert "--items" in sentence

@@ -24,10 +24,10 @@ from headcount.methods.queries.auto import Automatic
 from headcount.methods.queries.histogram import Histogram
 from headcount.methods.queries.mwem import MultiplicativeWeights
 from headcount.methods.queries.private_multiplicative_weights import PrivateWeights
-from headcount.methods.queries.query_method import Asked
+from headcount.methods.queries.query_method import TableQueries
 from headcount.noise import SeededNoise
 from tests.reference.queries import Plain
-from tests.support.town import GRID, asked, halves, log_of, plain_cells, table
+from tests.support.town import GRID, halves, linear_queries, log_of, plain_cells, table
 
 KINDS: dict[str, Any] = {"histogram": Histogram, "mwem": MultiplicativeWeights, "pmw": PrivateWeights}
 DATA = Path(os.environ.get("HEADCOUNT_DATA", "none"))
@@ -66,43 +66,43 @@ def parted(errors: NDArray[np.float64]) -> tuple[float, float]:
         pytest.param("pmw", 6, 400, marks=pytest.mark.slow),
     ],
 )
-def test_errors_are_those_of_a_plain_twin(name: str, reach: int, runs: int) -> None:
+def test_errors_are_those_of_a_reference_implementation(name: str, reach: int, runs: int) -> None:
     """Over hundreds of runs of each, errors apart from what they have in common are within 10 % of the twin's.
 
     Their mean has a standard error of 1.3 % at most, so that 10 % are 5.3 deviations of the difference, one false
     alarm in 10 million. What they have in common varies: its deviation, known to 10 % or better, is within 60 %.
     Seeds are fixed; a twin with a quarter of the budget is told apart.
     """
-    log, what = log_of(PEOPLE), asked(ROWS, max_records=reach)
+    log, what = log_of(PEOPLE), linear_queries(ROWS, max_records=reach)
     method, engine = KINDS[name](asked=what), Once()
     released = (method.release(log, Grant("2"), SeededNoise(seed), engine).answers for seed in range(runs))
     own = np.array([parted(answers["answer"].to_numpy() - TRUTH) for answers in released])
     twins = [Plain(COUNTS, GRID.shape, ROWS, reach, seed) for seed in range(runs)]
     plain, less = (
-        np.array([parted(getattr(each, name)(given) - TRUTH) for each in twins]) for given in (2.0, 0.5)
+        np.array([parted(getattr(twin, name)(given) - TRUTH) for twin in twins]) for given in (2.0, 0.5)
     )
     assert abs(own[:, 1].mean() / plain[:, 1].mean() - 1) < 0.1
     assert abs(own[:, 0].std() / plain[:, 0].std() - 1) < 0.6
     assert less[:, 1].mean() / own[:, 1].mean() > 1.1, "the comparison would not see a quarter of the budget"
 
 
-def test_the_choice_looks_at_public_numbers_and_the_released_total_alone() -> None:
+def test_the_choice_depends_on_public_numbers_and_the_released_total_alone() -> None:
     """What is chosen is the same for every table with the same released total, and all choices come up."""
-    one, other = log_of(table(2_000, seed=1)), log_of(table(2_000, seed=9))
+    one_log, other = log_of(table(2_000, seed=1)), log_of(table(2_000, seed=9))
     taken = set()
     for columns in ("job", "age, job, hours"):
-        what = Asked(grid=GRID, statements=(f"SELECT COUNT(*) FROM people GROUP BY {columns}",))
+        what = TableQueries(grid=GRID, statements=(f"SELECT COUNT(*) FROM people GROUP BY {columns}",))
         for epsilon in ("0.01", "1", "100"):
             first, second = (
                 Automatic(asked=what).release(log, Grant(epsilon), SeededNoise(4)).chosen["choice"]
-                for log in (one, other)
+                for log in (one_log, other)
             )
             assert first == second
             taken.add((first["method"], first["fits"]))
     assert taken == {(method, fits) for method in ("histogram", "residuals") for fits in (True, False)}
 
 
-def parities() -> tuple[EventLog, Asked]:
+def parities() -> tuple[EventLog, TableQueries]:
     """Three columns of which any two say nothing of the third, and queries that only the third tells of."""
     draw = np.random.default_rng(1)
     first, second = draw.integers(0, 16, (2, 60_000))
@@ -110,16 +110,16 @@ def parities() -> tuple[EventLog, Asked]:
     grid = Grid.of({name: {"from": 0, "to": 16, "bins": 16} for name in "abc"})
     even = (np.indices(grid.shape).sum(axis=0) % 2 == 0).ravel()  # where a + b + c is even: everyone is there
     rows = np.stack([even & (draw.random(grid.cells) < 0.9) for _ in range(50)])
-    return read_people(pa.table(columns), user="id"), Asked(grid=grid, rows=LinearQueries.of(rows))
+    return read_people(pa.table(columns), user="id"), TableQueries(grid=grid, rows=LinearQueries.from_matrix(rows))
 
 
-def test_a_table_that_columns_do_not_tell_is_found_all_the_same() -> None:
+def test_a_dependence_between_columns_is_fitted_all_the_same() -> None:
     """Where a fit to pairs of columns is far off, the choice is less than half as much; seeds are fixed."""
     log, what = parities()
     truth = what.queries.counts(what.count(log, LocalEngine(), bytes(16)).sensitive_values)
     release = Automatic(asked=what).release(log, Grant("0.1"), SeededNoise(1))
     fitted = MultiplicativeWeights(asked=what, rounds=0).release(log, Grant("0.1"), SeededNoise(1))
-    own, other = (np.abs(each.answers["answer"].to_numpy() - truth).mean() for each in (release, fitted))
+    own, other = (np.abs(result.answers["answer"].to_numpy() - truth).mean() for result in (release, fitted))
     assert own < other / 2
 
 
@@ -133,11 +133,11 @@ def test_a_table_that_columns_do_not_tell_is_found_all_the_same() -> None:
 )
 def test_the_choice_is_near_the_best(epsilon: str, reach: int) -> None:
     """Over 60 runs, the mean error is at most 1.1 times that of the best of all, and 3 standard errors."""
-    log, what, engine = log_of(PEOPLE), asked(ROWS, max_records=reach), Once()
+    log, what, engine = log_of(PEOPLE), linear_queries(ROWS, max_records=reach), Once()
 
     def errors(kind: Any) -> NDArray[np.float64]:
         released = (kind(asked=what).release(log, Grant(epsilon), SeededNoise(seed), engine) for seed in range(60))
-        return np.array([np.abs(each.answers["answer"].to_numpy() - TRUTH).mean() for each in released])
+        return np.array([np.abs(release.answers["answer"].to_numpy() - TRUTH).mean() for release in released])
 
     best = min((errors(kind) for kind in KINDS.values()), key=np.mean)
     own = errors(Automatic)
@@ -172,7 +172,7 @@ def test_ten_thousand_queries_on_uci_adult(reach: int, at_most: float) -> None:
     people = pq.read_table(DATA / "uci-adult.parquet")
     log = read_people(people.append_column("id", pa.array(range(people.num_rows))), user="id")
     bits = np.random.default_rng(7).integers(0, 256, (10_000, 8_192), dtype=np.uint8)
-    what = Asked(grid=Grid.of(ADULT), rows=LinearQueries.from_bits(bits, 65_536), max_records=reach)
+    what = TableQueries(grid=Grid.of(ADULT), rows=LinearQueries.from_bits(bits, 65_536), max_records=reach)
     truth = what.queries.counts(what.count(log, LocalEngine(), bytes(16)).sensitive_values)
     assert what.queries.size == 10_000
 
@@ -180,7 +180,9 @@ def test_ten_thousand_queries_on_uci_adult(reach: int, at_most: float) -> None:
         begin = time.monotonic()
         released = [kind(asked=what).release(log, Grant("1"), SeededNoise(seed)) for seed in range(runs)]
         assert time.monotonic() - begin < 30 * runs
-        return float(np.mean([np.abs(each.answers["answer"].to_numpy() - truth).mean() for each in released]))
+        return float(
+            np.mean([np.abs(release.answers["answer"].to_numpy() - truth).mean() for release in released])
+        )
 
     errors = {name: error(kind) for name, kind in KINDS.items()}
     assert errors["mwem"] <= at_most * errors["histogram"]

@@ -23,13 +23,13 @@ from headcount.methods.queries.histogram import Histogram, cell_widths
 from headcount.methods.queries.mwem import MultiplicativeWeights
 from headcount.methods.queries.pairs import PairCounts
 from headcount.methods.queries.private_multiplicative_weights import PrivateWeights
-from headcount.methods.queries.query_method import Asked
+from headcount.methods.queries.query_method import TableQueries
 from headcount.methods.queries.residuals import Residuals
 from headcount.noise import OperatingSystemNoise, SeededNoise
 from headcount.releases.release import load
 from tests.contracts.support.method_checks import recorded_spending
 from tests.reference.engine import ReferenceEngine
-from tests.support.town import asked, halves, log_of, plain_cells, table
+from tests.support.town import halves, linear_queries, log_of, plain_cells, table
 
 LOG = log_of(table())
 METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -49,9 +49,9 @@ WITH_DELTA = ("auto", "histogram", "consistent", "residuals", "residuals-consist
 GROUPED: dict[str, Any] = {"groups": "household", "max_group": 3, "max_records": 2}
 
 
-def made(name: str, what: Asked | None = None) -> Method:
+def method_named(name: str, what: TableQueries | None = None) -> Method:
     kind, parameters = METHODS[name]
-    method: Method = kind(asked=what or asked(), **parameters)
+    method: Method = kind(asked=what or linear_queries(), **parameters)
     return method
 
 
@@ -59,33 +59,33 @@ def made(name: str, what: Asked | None = None) -> Method:
 def test_the_grant_is_spent_exactly_and_only_once(name: str) -> None:
     grant = Grant("0.7")
     with recorded_spending() as spent:
-        made(name).release(LOG, grant, SeededNoise(1), ReferenceEngine())
+        method_named(name).release(LOG, grant, SeededNoise(1), ReferenceEngine())
     assert grant.is_spent
-    assert sum(Fraction(each.epsilon) for each in spent) == grant.exact
+    assert sum(Fraction(charge.epsilon) for charge in spent) == grant.exact
     with pytest.raises(GrantError):
-        made(name).release(LOG, grant, SeededNoise(1), ReferenceEngine())
+        method_named(name).release(LOG, grant, SeededNoise(1), ReferenceEngine())
     if name not in WITH_DELTA:
         with pytest.raises(GrantError):
-            made(name).release(LOG, Grant("1", "1e-6"), SeededNoise(1), ReferenceEngine())
+            method_named(name).release(LOG, Grant("1", "1e-6"), SeededNoise(1), ReferenceEngine())
 
 
 @pytest.mark.parametrize("name", WITH_DELTA)
 @pytest.mark.parametrize("groups", [{}, GROUPED], ids=["people", "groups"])
 def test_with_delta_all_of_rho_is_spent_and_noise_is_gaussian(name: str, groups: dict[str, Any]) -> None:
     grant = Grant("0.7", "1e-6")
-    method = made(name, asked(**groups))
-    promised, laws = method.guarantee(grant), method.laws(LOG, grant)
+    method = method_named(name, linear_queries(**groups))
+    promised, laws = method.guarantee(grant), method.noise_distributions(LOG, grant)
     with recorded_spending() as spent:
         release = method.release(LOG, grant, SeededNoise(1), ReferenceEngine())
     assert grant.is_spent
-    pure = [each for each in spent if not each.delta]
+    pure = [charge for charge in spent if not charge.delta]
     if pure:  # Laplace noise is better: δ pays for the total
         assert name == "auto"
-        assert sum(each.epsilon for each in spent) == grant.epsilon
-        assert sum(each.delta for each in spent) == grant.delta
+        assert sum(charge.epsilon for charge in spent) == grant.epsilon
+        assert sum(charge.delta for charge in spent) == grant.delta
     else:
-        assert abs(sum(each.price.rho for each in spent) / grant.price.rho - 1) < Decimal("1e-12")
-        assert sum(each.price.rho for each in spent) <= grant.price.rho
+        assert abs(sum(charge.cost.rho for charge in spent) / grant.cost.rho - 1) < Decimal("1e-12")
+        assert sum(charge.cost.rho for charge in spent) <= grant.cost.rho
     assert (promised.delta, release.guarantee) == (Decimal("1e-6"), promised)
     gaussian = [isinstance(law, DiscreteGaussian) for law in release.noise.values()]
     assert any(gaussian) if pure else all(gaussian)
@@ -95,17 +95,20 @@ def test_with_delta_all_of_rho_is_spent_and_noise_is_gaussian(name: str, groups:
 def test_what_a_group_may_add_scales_gaussian_noise_in_proportion() -> None:
     """Six records in one cell move L2 by six, not by √6: of the same contrasts, noise is six times as large."""
     for name in ("histogram", "residuals"):
-        one, six = (made(name, asked(**more)).laws(LOG, Grant("1", "1e-6")) for more in ({}, GROUPED))
-        for each, law in one.items():
-            assert abs((six[each].variance / law.variance) ** 0.5 / 6 - 1) < 1e-5
+        single, six = (
+            method_named(name, linear_queries(**more)).noise_distributions(LOG, Grant("1", "1e-6"))
+            for more in ({}, GROUPED)
+        )
+        for stage, law in single.items():
+            assert abs((six[stage].variance / law.variance) ** 0.5 / 6 - 1) < 1e-5
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_the_promise_says_whom_it_is_for(name: str) -> None:
-    alone = made(name).guarantee(Grant("0.7"))
+def test_the_guarantee_names_its_unit_of_privacy(name: str) -> None:
+    alone = method_named(name).guarantee(Grant("0.7"))
     assert (alone.unit, alone.group) == (UNIT, None)
     assert "one person" in alone.sentence()
-    method = made(name, asked(**GROUPED))
+    method = method_named(name, linear_queries(**GROUPED))
     grant = Grant("0.7")
     promised = method.guarantee(grant)
     assert not grant.is_spent
@@ -119,14 +122,14 @@ def test_the_promise_says_whom_it_is_for(name: str) -> None:
     assert Guarantee.from_json(json.loads(json.dumps(promised.to_json()))) == promised
     release = method.release(LOG, grant, SeededNoise(1), ReferenceEngine())
     assert release.guarantee == promised
-    assert any("group is public" in each for each in promised.assumes)
+    assert any("group is public" in assumption for assumption in promised.assumes)
     assert "at most 3 counted" in release.explain()
     assert release.bounded == "at most 2 records per person and 3 people per household"
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_release_reads_back_and_says_where_its_noise_came_from(name: str, tmp_path: Path) -> None:
-    release = made(name).release(LOG, Grant("0.7"), SeededNoise(1), ReferenceEngine())
+    release = method_named(name).release(LOG, Grant("0.7"), SeededNoise(1), ReferenceEngine())
     assert release.simulated
     assert "seeded" in release.explain()
     again = load(release.save(tmp_path / "out"))
@@ -139,35 +142,35 @@ def test_a_release_reads_back_and_says_where_its_noise_came_from(name: str, tmp_
     assert release.answers["cell"].to_pylist()[2:] == [
         f"job = {job}" for job in ("clerk", "cook", "smith", "(other)")
     ]
-    real = made(name).release(LOG, Grant("0.7"), OperatingSystemNoise(), LocalEngine())
+    real = method_named(name).release(LOG, Grant("0.7"), OperatingSystemNoise(), LocalEngine())
     assert not real.simulated
     assert real.is_private
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_engines_agree_and_laws_are_known_beforehand(name: str) -> None:
+def test_engines_agree_and_noise_distributions_are_computed_beforehand(name: str) -> None:
     grant = Grant("0.7")
-    laws = made(name).laws(LOG, grant)
+    laws = method_named(name).noise_distributions(LOG, grant)
     assert not grant.is_spent
-    one = made(name).release(LOG, grant, SeededNoise(1), ReferenceEngine())
-    other = made(name).release(LOG, Grant("0.7"), SeededNoise(1), LocalEngine())
-    assert one.answers.equals(other.answers)
-    assert all(one.noise[table] == law for table, law in laws.items())
+    release = method_named(name).release(LOG, grant, SeededNoise(1), ReferenceEngine())
+    other = method_named(name).release(LOG, Grant("0.7"), SeededNoise(1), LocalEngine())
+    assert release.answers.equals(other.answers)
+    assert all(release.noise[table] == law for table, law in laws.items())
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_nothing_is_told_of_a_table_without_people(name: str) -> None:
+def test_nothing_is_revealed_about_a_table_without_users(name: str) -> None:
     """An empty table has answers like any other, in number and in kind."""
     empty = log_of(table(people=0))
-    release = made(name).release(empty, Grant("0.7"), SeededNoise(1), ReferenceEngine())
+    release = method_named(name).release(empty, Grant("0.7"), SeededNoise(1), ReferenceEngine())
     assert release.answers.num_rows == 6
     assert release.answers["answer"].null_count == 0
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_much_budget_makes_exact_answers(name: str) -> None:
-    truth = asked().queries.counts(plain_cells(table()))
-    release = made(name).release(LOG, Grant("100000"), SeededNoise(3), ReferenceEngine())
+    truth = linear_queries().queries.counts(plain_cells(table()))
+    release = method_named(name).release(LOG, Grant("100000"), SeededNoise(3), ReferenceEngine())
     assert np.allclose(release.answers["answer"].to_numpy(), truth, atol=3), release.answers
 
 
@@ -182,13 +185,13 @@ def test_intervals_hold(name: str) -> None:
     """
     rows = halves(400)
     truth = rows.astype(np.int64) @ plain_cells(table())
-    method, covered, widths = made(name, asked(rows)), [], []
+    method, covered, widths = method_named(name, linear_queries(rows)), [], []
     for seed in range(12):
         answers = method.release(LOG, Grant("0.5"), SeededNoise(seed), ReferenceEngine()).answers
-        known = answers["low"].is_valid().to_numpy()
+        has_interval = answers["low"].is_valid().to_numpy()
         low, high = (answers[side].fill_null(0).to_numpy() for side in ("low", "high"))
-        covered += ((low <= truth) & (truth <= high))[known].tolist()
-        widths.append((high - low)[known].mean())
+        covered += ((low <= truth) & (truth <= high))[has_interval].tolist()
+        widths.append((high - low)[has_interval].mean())
     assert np.mean(covered) > 0.93
     assert np.mean(widths) < 3_000, "an interval that holds everyone says nothing"
 
@@ -210,15 +213,15 @@ def test_widths_of_sums_are_exact_for_few_cells_and_right_for_many() -> None:
 
 def test_pmw_lets_go_of_the_data_after_its_last_update() -> None:
     rows = halves(300)
-    method = PrivateWeights(asked=asked(rows), updates=1, expected=2)
+    method = PrivateWeights(asked=linear_queries(rows), updates=1, expected=2)
     mediator = method.begin(LOG, Grant("50"), SeededNoise(1), ReferenceEngine())
     wrong = np.zeros_like(mediator.table)
     wrong[0] = mediator.total
     mediator.table = wrong  # far off everywhere
     replies = mediator.reply(method.asked.queries)
-    assert [each.how for each in replies].count("measured") == 1
-    first = [each.how for each in replies].index("measured")
-    assert all(each.how == "unchecked" and each.width is None for each in replies[first + 1 :])
+    assert [reply.how for reply in replies].count("measured") == 1
+    first = [reply.how for reply in replies].index("measured")
+    assert all(reply.how == "unchecked" and reply.width is None for reply in replies[first + 1 :])
     assert mediator.left == 0
     assert mediator._cells is None
     assert replies[first].cost
@@ -236,7 +239,7 @@ def test_pmw_lets_go_of_the_data_after_its_last_update() -> None:
 )
 def test_groups_that_make_no_sense_are_refused(parameters: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        _ = asked(**parameters).bound
+        _ = linear_queries(**parameters).bound
 
 
 def test_parameters_out_of_range_are_refused() -> None:
@@ -248,7 +251,7 @@ def test_parameters_out_of_range_are_refused() -> None:
         (PrivateWeights, {"shares": {"total": "1"}}),
     ):
         with pytest.raises(UsageError):
-            kind(asked=asked(), **wrong)
+            kind(asked=linear_queries(), **wrong)
 
 
 @pytest.mark.parametrize("kind", [Automatic, Histogram, Residuals, MultiplicativeWeights, PrivateWeights])
@@ -257,9 +260,9 @@ def test_every_file_says_why_it_is_private(kind: type[Method]) -> None:
         assert section(kind, title)
 
 
-def test_records_beyond_the_limit_and_people_beyond_the_group_do_not_count() -> None:
+def test_records_beyond_the_limit_and_users_beyond_the_group_do_not_count() -> None:
     rows = table(60, records=3, household=6)
-    bound = asked(groups="household", max_group=2, max_records=2)
+    bound = linear_queries(groups="household", max_group=2, max_records=2)
     counted = bound.count(log_of(rows), ReferenceEngine(), bytes(16))
     assert counted.sensitive_values.sum() == 10 * 2 * 2
     assert counted.sensitivity.l1 == 4

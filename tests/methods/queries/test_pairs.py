@@ -14,16 +14,16 @@ import pytest
 
 import headcount as hc
 from headcount._internal.arrays import Floats
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace
-from headcount.bounds import LinearQueries, Places
+from headcount.bounds import ColumnPlaces, LinearQueries
 from headcount.errors import UsageError
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.methods.queries.inference.pair_model import PairModel, fitted, independent
 from headcount.methods.queries.inference.synthetic_rows import synthetic_rows
 from headcount.methods.queries.pairs import PairCounts
-from headcount.methods.queries.query_method import Asked, answers_table
+from headcount.methods.queries.query_method import TableQueries, answers_table
 from headcount.methods.queries.request import QueryRequest
 from headcount.methods.queries.workload import Named
 from headcount.methods.request import request_of
@@ -48,9 +48,11 @@ TABLE = crowd()
 LOG: EventLog = hc.read_people(pa.table({"id": range(PEOPLE), **TABLE}), user="id")
 
 
-def made(statements: tuple[str, ...] = (TRIPLE,), bins: Mapping[str, Any] = BINS, **words: Any) -> PairCounts:
+def pair_counts(
+    statements: tuple[str, ...] = (TRIPLE,), bins: Mapping[str, Any] = BINS, **words: Any
+) -> PairCounts:
     synthetic = words.pop("synthetic", None)
-    return PairCounts(asked=Asked(grid=Grid.of(bins), statements=statements, **words), synthetic=synthetic)
+    return PairCounts(asked=TableQueries(grid=Grid.of(bins), statements=statements, **words), synthetic=synthetic)
 
 
 def released(method: PairCounts, epsilon: str = "20", delta: str | None = None, seed: int = 1) -> Release:
@@ -58,9 +60,9 @@ def released(method: PairCounts, epsilon: str = "20", delta: str | None = None, 
 
 
 def counted(*columns: str) -> Floats:
-    found = np.zeros((SIZE,) * len(columns))
-    np.add.at(found, tuple(np.array(TABLE[name]) for name in columns), 1)
-    return found
+    totals = np.zeros((SIZE,) * len(columns))
+    np.add.at(totals, tuple(np.array(TABLE[name]) for name in columns), 1)
+    return totals
 
 
 def test_a_grid_that_is_too_wide_leads_here_by_itself() -> None:
@@ -84,12 +86,12 @@ def test_other_methods_refuse_it_and_name_this_one(method: str) -> None:
 def test_answers_are_near_and_intervals_hold() -> None:
     truth = counted("c0", "c1", "c2")
     for delta in (None, "1e-6"):
-        table = released(made(), delta=delta).answers
+        table = released(pair_counts(), delta=delta).answers
         answers, low, high = (table[name].to_numpy().reshape(truth.shape) for name in ("answer", "low", "high"))
-        off = np.abs(answers - truth).sum() / (2 * PEOPLE)
+        distance = np.abs(answers - truth).sum() / (2 * PEOPLE)
         alone = independent((truth.sum((1, 2)), truth.sum((0, 2))), (0, 1))
         far = np.abs(alone[:, :, None] * truth.sum((0, 1)) / PEOPLE - truth).sum() / (2 * PEOPLE)
-        assert off < far / 6
+        assert distance < far / 6
         assert ((low <= truth) & (truth <= high)).mean() >= 0.95
 
 
@@ -104,28 +106,30 @@ def test_conditions_are_answered_like_sums_of_cells() -> None:
         "SELECT COUNT(*) FROM t WHERE c1 < 3 GROUP BY c2, c1",
         "SELECT COUNT(*) FROM t GROUP BY c3, c0",
     )
-    asked = Asked(grid=grid, statements=statements)
+    queries = TableQueries(grid=grid, statements=statements)
     cells = np.random.default_rng(2).random(grid.shape)
 
-    def table(places: Places) -> Floats:
+    def table(places: ColumnPlaces) -> Floats:
         return np.asarray(cells.sum(axis=tuple(set(range(4)) - set(places))))
 
-    assert asked.workload.answers(table) == pytest.approx(asked.queries.sums(cells.ravel()))
-    assert asked.workload.named == asked.named
-    assert set(asked.workload.tables) == {(), (1, 3), (0, 2), (1, 2), (0, 3)}
+    assert queries.workload.answers(table) == pytest.approx(queries.queries.sums(cells.ravel()))
+    assert queries.workload.named == queries.named
+    assert set(queries.workload.tables) == {(), (1, 3), (0, 2), (1, 2), (0, 3)}
 
 
 def test_rows_of_zeros_and_ones_are_answered_where_all_cells_can_be() -> None:
     bins = {name: BINS[name] for name in ("c0", "c1")}
-    rows = LinearQueries.of(np.eye(SIZE * SIZE, dtype=bool))
-    release = PairCounts(asked=Asked(grid=Grid.of(bins), rows=rows)).release(LOG, Grant("50"), SeededNoise(1))
+    rows = LinearQueries.from_matrix(np.eye(SIZE * SIZE, dtype=bool))
+    release = PairCounts(asked=TableQueries(grid=Grid.of(bins), rows=rows)).release(
+        LOG, Grant("50"), SeededNoise(1)
+    )
     assert release.answers["answer"].to_numpy() == pytest.approx(counted("c0", "c1").ravel(), abs=5)
 
 
 def test_a_statement_over_too_many_columns_is_refused_before_anything_is_spent() -> None:
     everything = f"SELECT COUNT(*) FROM people GROUP BY {', '.join(BINS)}"
     with pytest.raises(UsageError, match=r"12 columns of 244,140,625 cells together.*fewer columns"):
-        made((everything,)).check(LOG)
+        pair_counts((everything,)).check(LOG)
 
 
 def test_bins_whose_pairs_alone_are_too_many_are_refused() -> None:
@@ -133,18 +137,18 @@ def test_bins_whose_pairs_alone_are_too_many_are_refused() -> None:
     with pytest.raises(
         UsageError, match=r"all pairs of columns have 16,40\d,\d+ cells.*as of 'c0', which has 4,000"
     ):
-        made(bins=many).check(LOG)
+        pair_counts(bins=many).check(LOG)
 
 
 def test_a_pair_of_very_many_cells_is_not_counted() -> None:
     large = {**BINS, **{f"c{n}": {"from": 0, "to": 400, "bins": 400} for n in range(2)}}
-    release = released(made(("SELECT COUNT(*) FROM t WHERE c0 < 2 GROUP BY c1",), large), "100")
+    release = released(pair_counts(("SELECT COUNT(*) FROM t WHERE c0 < 2 GROUP BY c1",), large), "100")
     assert ["c0", "c1"] not in release.chosen["answers"]["pairs"]
     assert np.isfinite(release.answers["answer"].to_numpy()).all()
 
 
 def test_pairs_that_belong_together_are_taken() -> None:
-    taken = released(made(), "3").chosen["answers"]["pairs"]
+    taken = released(pair_counts(), "3").chosen["answers"]["pairs"]
     neighbours = [[f"c{n}", f"c{n + 1}"] for n in range(COLUMNS - 1)]
     assert [pair for pair in neighbours if pair not in taken] == []
     assert len(taken) < COLUMNS * (COLUMNS - 1) // 2
@@ -152,19 +156,21 @@ def test_pairs_that_belong_together_are_taken() -> None:
 
 def test_noise_is_laplace_without_delta_and_gaussian_with_it() -> None:
     for delta, law in ((None, DiscreteLaplace), ("1e-6", DiscreteGaussian)):
-        release = released(made(), "1", delta)
+        release = released(pair_counts(), "1", delta)
         assert set(release.noise) == {"columns", "scores", "pairs", "error"}
-        assert all(isinstance(each, law) for each in release.noise.values())
+        assert all(isinstance(distribution, law) for distribution in release.noise.values())
         assert release.guarantee.delta == Decimal(delta or 0)
 
 
 def test_noise_follows_from_how_many_tables_a_group_moves() -> None:
     """With δ: k tables move by √k times what a group adds, at a share of ρ."""
-    method = made(groups="home", max_group=3, max_records=2)
-    price = Price.of("1", "1e-6")
-    laws = {stage.name: stage.moves for stage in method.stages(LOG, price)}
+    method = pair_counts(groups="home", max_group=3, max_records=2)
+    price = Cost.of("1", "1e-6")
+    laws = {stage.name: stage.sensitivity for stage in method.stages(LOG, price)}
     pairs = COLUMNS * (COLUMNS - 1) // 2
-    assert [(name, each.l1, each.l2_squared, each.linf) for name, each in laws.items() if each is not None] == [
+    assert [
+        (name, bound.l1, bound.l2_squared, bound.linf) for name, bound in laws.items() if bound is not None
+    ] == [
         ("columns", 6 * COLUMNS, 36 * COLUMNS, 6),
         ("scores", 6 * pairs, 36 * pairs, 6),
         ("pairs", 6 * pairs, 36 * pairs, 6),
@@ -172,18 +178,20 @@ def test_noise_follows_from_how_many_tables_a_group_moves() -> None:
     ]
 
 
-def test_so_much_budget_that_empty_cells_are_seen_to_be_empty() -> None:
+def test_with_a_huge_budget_empty_cells_are_released_as_empty() -> None:
     """A column of which no bin is left uncounted may have a bin with nobody: nothing is divided by that."""
     bins = {**BINS, "c0": {"from": 0, "to": 2 * SIZE, "bins": 2 * SIZE}}
     for epsilon, delta in (("100000", None), ("10000", "1e-6"), ("1e-6", None), ("1e-6", "1e-9")):
-        answers = released(made((TRIPLE,), bins, synthetic=3), epsilon, delta).answers["answer"].to_numpy()
+        answers = released(pair_counts((TRIPLE,), bins, synthetic=3), epsilon, delta).answers["answer"].to_numpy()
         assert np.isfinite(answers).all()
 
 
 @pytest.mark.parametrize("columns", [1, 2])
 def test_one_column_and_two_have_nothing_to_choose(columns: int) -> None:
     bins = {f"c{n}": BINS[f"c{n}"] for n in range(columns)}
-    release = released(made((f"SELECT COUNT(*) FROM t GROUP BY {', '.join(bins)}",), bins, synthetic=4), "50")
+    release = released(
+        pair_counts((f"SELECT COUNT(*) FROM t GROUP BY {', '.join(bins)}",), bins, synthetic=4), "50"
+    )
     assert set(release.noise) == {"columns", "error"} | ({"pairs"} if columns == 2 else set())
     assert release.answers["answer"].to_numpy() == pytest.approx(counted(*bins).ravel(), abs=5)
     assert release.tables["synthetic"].column_names == list(bins)
@@ -236,17 +244,17 @@ def test_synthetic_rows_follow_the_model() -> None:
 
     Distances are in standard deviations of a cell; columns that a row's chain leaves out add some.
     """
-    release = released(made(synthetic=40_000))
+    release = released(pair_counts(synthetic=40_000))
     rows = np.stack([release.tables["synthetic"][name].to_numpy() for name in ("c0", "c1", "c2")])
-    found = np.zeros((SIZE,) * 3)
-    np.add.at(found, tuple(rows), 1)
-    share = release.answers["answer"].to_numpy().reshape(found.shape)
+    totals = np.zeros((SIZE,) * 3)
+    np.add.at(totals, tuple(rows), 1)
+    share = release.answers["answer"].to_numpy().reshape(totals.shape)
     share = share / share.sum()
 
     def apart(table: Floats) -> float:
         return float((np.abs(table - 40_000 * share) / np.sqrt(40_000 * share + 1)).max())
 
-    assert apart(found) < 12
+    assert apart(totals) < 12
     for axis in range(3):
         rows[axis] = np.random.default_rng(axis).permutation(rows[axis])
     mixed = np.zeros((SIZE,) * 3)
@@ -255,7 +263,7 @@ def test_synthetic_rows_follow_the_model() -> None:
 
 
 def test_synthetic_rows_cost_nothing_and_change_no_answer() -> None:
-    with_rows, without = released(made(synthetic=7)), released(made())
+    with_rows, without = released(pair_counts(synthetic=7)), released(pair_counts())
     assert with_rows.answers == without.answers
     assert with_rows.guarantee == without.guarantee
     assert with_rows.tables["synthetic"].num_rows == 7
@@ -289,7 +297,7 @@ def test_a_request_goes_through_json() -> None:
     assert request.columns(LOG)["synthetic"] == tuple(BINS)
 
 
-def test_many_answers_are_tabled_in_the_time_of_few_for_each() -> None:
+def test_many_answers_take_no_more_time_than_few_per_answer() -> None:
     """All triples of a wide grid are 100,000 cells: that took minutes once, and takes a tenth of a second."""
     many = 60_000
     cells = tuple((("age", str(place)), ("sex", "F"), ("job", "none")) for place in range(many))

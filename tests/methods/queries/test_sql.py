@@ -59,28 +59,28 @@ PEOPLE = pa.table(
     ],
 )
 def test_conditions_take_the_cells_that_duckdb_takes(condition: str) -> None:
-    (found,) = counts_of(f"SELECT COUNT(*) FROM people WHERE {condition}", GRID)
+    (query,) = counts_of(f"SELECT COUNT(*) FROM people WHERE {condition}", GRID)
     connection = duckdb.connect()
     connection.register("people", PEOPLE)
     taken = connection.sql(f"SELECT {condition} FROM people").fetchall()
-    assert found.mask.tolist() == [row[0] for row in taken]
-    assert found.cell == ()
+    assert query.mask.tolist() == [row[0] for row in taken]
+    assert query.cell == ()
 
 
 def test_group_by_asks_for_every_cell_of_its_columns() -> None:
-    found = list(counts_of("SELECT job, age, COUNT(*) FROM people WHERE age >= 30 GROUP BY job, age", GRID))
-    assert len(found) == 12
-    assert found[0].cell == (("job", "clerk"), ("age", "0..17"))
-    assert np.sum([each.mask for each in found], axis=0).tolist() == [
+    queries = list(counts_of("SELECT job, age, COUNT(*) FROM people WHERE age >= 30 GROUP BY job, age", GRID))
+    assert len(queries) == 12
+    assert queries[0].cell == (("job", "clerk"), ("age", "0..17"))
+    assert np.sum([query.mask for query in queries], axis=0).tolist() == [
         age >= 30 for age in PEOPLE["age"].to_pylist()
     ]
-    empty = [each for each in found if not each.mask.any()]
+    empty = [query for query in queries if not query.mask.any()]
     assert len(empty) == 6, "cells that the condition leaves out are asked for as well: all are public"
 
 
-def test_all_people_are_one_count() -> None:
-    (found,) = counts_of("select count(*) from anything", GRID)
-    assert np.all(found.mask)
+def test_all_users_are_one_count() -> None:
+    (query,) = counts_of("select count(*) from anything", GRID)
+    assert np.all(query.mask)
 
 
 @pytest.mark.parametrize(
@@ -196,18 +196,18 @@ statements = st.one_of(
 @given(statements)
 def test_any_text_is_understood_or_refused(statement: str) -> None:
     try:
-        found = list(counts_of(statement, GRID))
+        queries = list(counts_of(statement, GRID))
     except HeadcountError:
         return
-    assert all(each.mask.shape == (GRID.cells,) and each.mask.dtype == bool for each in found)
+    assert all(query.mask.shape == (GRID.cells,) and query.mask.dtype == bool for query in queries)
 
 
 def test_values_are_matched_by_their_spelling_before_another_is_suggested() -> None:
     grid = Grid.of({"sex": {"values": ["Female", "Male"]}, "size": {"values": ["m", "M", "S"]}})
-    (found,) = counts_of("SELECT COUNT(*) FROM t WHERE sex = ' male'", grid)
-    assert found.mask.reshape(grid.shape).any(axis=1).tolist() == [False, True]
-    (found,) = counts_of("SELECT COUNT(*) FROM t WHERE size IN ('M', 's')", grid)
-    assert found.mask.reshape(grid.shape).any(axis=0).tolist() == [False, True, True]
+    (query,) = counts_of("SELECT COUNT(*) FROM t WHERE sex = ' male'", grid)
+    assert query.mask.reshape(grid.shape).any(axis=1).tolist() == [False, True]
+    (query,) = counts_of("SELECT COUNT(*) FROM t WHERE size IN ('M', 's')", grid)
+    assert query.mask.reshape(grid.shape).any(axis=0).tolist() == [False, True, True]
     with pytest.raises(UnknownNameError, match="did you mean 'm'"):
         list(counts_of("SELECT COUNT(*) FROM t WHERE size = ' M '", grid))
     with pytest.raises(UnknownNameError, match="did you mean 'Male'"):

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import headcount as hc
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteLaplace
-from headcount.bounds import Activity, Among, Noisy, Scale
+from headcount.bounds import ActivityHistogram, ItemSubset, Noisy, WeightToThreshold
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog, read_events
 from headcount.methods.counts.adaptive import Adaptive
@@ -30,10 +30,10 @@ DAYS = ("Mon", "Tue", "Wed", "Sun")  # on Sundays nobody comes
 ENGINE = LocalEngine(threads=1)
 
 
-def shop(people: int = 1_200, items: int = 400, each: int = 25) -> EventLog:
+def shop(people: int = 1_200, items: int = 400, records_per_user: int = 25) -> EventLog:
     """People with so many items each, by Zipf's law; what sells best differs a little from day to day."""
     random = np.random.default_rng(1)
-    size = each * people
+    size = records_per_user * people
     weights = 1 / np.arange(1, items + 1) ** 0.8
     bought = random.choice(items, size, p=weights / weights.sum())
     days = (random.random(size) * 3 + 0.3 * (bought % 3 == 0)).astype(np.int64) % 3
@@ -59,7 +59,7 @@ def ranked(log: EventLog, epsilon: str, seed: int, method: DirectTopK = TEN, eng
     return method.release(log, Grant(epsilon), SeededNoise(seed), engine)
 
 
-def found(log: EventLog, release: Release) -> float:
+def overlap_of(log: EventLog, release: Release) -> float:
     """Return how much of the true top 10 of each day with people is found."""
     truth = ENGINE.measure(log, EVERYTHING, bytes(16)).edges.sensitive_values
     place = {item: at for at, item in enumerate(log.catalogue.ids)}
@@ -76,20 +76,20 @@ def found(log: EventLog, release: Release) -> float:
 
 def test_it_finds_more_than_counts_of_everything() -> None:
     """Of 3,000 items, with 60 a person; counts of all edges alone, as it used to be, would find still less."""
-    log = shop(items=3_000, each=60)
-    ours = np.mean([found(log, ranked(log, "1", seed)) for seed in range(5)])
+    log = shop(items=3_000, records_per_user=60)
+    ours = np.mean([overlap_of(log, ranked(log, "1", seed)) for seed in range(5)])
     theirs = np.mean(
-        [found(log, Adaptive().release(log, Grant("1"), SeededNoise(seed), ENGINE)) for seed in range(5)]
+        [overlap_of(log, Adaptive().release(log, Grant("1"), SeededNoise(seed), ENGINE)) for seed in range(5)]
     )
     assert ours > theirs + 0.15, (ours, theirs)
 
 
-def test_each_look_is_at_fewer_items_and_all_spend_the_grant() -> None:
-    asked: list[Any] = []
+def test_successive_measurements_cover_fewer_items_and_spend_the_grant() -> None:
+    bounds: list[Any] = []
 
     class Noting(ReferenceEngine):
         def measure(self, log: EventLog, bound: Any, secret: bytes) -> Any:
-            asked.append(bound)
+            bounds.append(bound)
             return super().measure(log, bound, secret)
 
     log, grant = shop(300), Grant("1")
@@ -97,16 +97,17 @@ def test_each_look_is_at_fewer_items_and_all_spend_the_grant() -> None:
         TEN.release(log, grant, SeededNoise(1), Noting())
     assert grant.is_spent
     assert spent[0].exact == Fraction(ACTIVITY_SHARE)
-    assert sum(each.exact for each in spent) == 1
-    shares = [stage.share for stage in by_context.looks(log, 10, Price.of("1"))]
-    assert [float(each.exact) for each in spent[1:]] == pytest.approx([float(each) * 0.98 for each in shares])
-    kinds = [(type(each), getattr(each, "table", None)) for each in asked]
+    assert sum(grant.exact for grant in spent) == 1
+    shares = [stage.share for stage in by_context.ranking_stages(log, 10, Cost.of("1"))]
+    assert [float(bound.exact) for bound in spent[1:]] == pytest.approx([float(bound) * 0.98 for bound in shares])
+    kinds = [(type(bound), getattr(bound, "table", None)) for bound in bounds]
     assert kinds == [
-        (Activity, "items"), (Scale, None), (Activity, "items"), (Scale, None), (Activity, "edges"), (Scale, None),
+        (ActivityHistogram, "items"), (WeightToThreshold, None), (ActivityHistogram, "items"), (WeightToThreshold,
+        None), (ActivityHistogram, "edges"), (WeightToThreshold, None),
     ]  # fmt: skip
-    looked = [400 if each.among is None else each.among.places.size for each in asked]
+    looked = [400 if bound.among is None else bound.among.places.size for bound in bounds]
     assert looked == [400, 400, 300, 300, 30, 30]
-    kept = [set(each.among.places.tolist()) for each in asked[1:]]
+    kept = [set(bound.among.places.tolist()) for bound in bounds[1:]]
     assert kept[-1] < kept[1] < kept[0]
     assert kept[-1] == kept[-2]
 
@@ -118,7 +119,7 @@ def test_only_items_that_were_kept_are_ranked() -> None:
 
 
 @pytest.mark.parametrize("with_counts", [False, True])
-def test_a_day_without_people_lists_nothing_and_says_so(with_counts: bool) -> None:
+def test_a_context_without_users_lists_nothing_and_says_so(with_counts: bool) -> None:
     release = ranked(SHOP, "2", 3, replace(TEN, with_counts=with_counts))
     assert release.chosen["ranking"]["nothing told"] == ["Sun"]
     assert release.top(10, "Sun") == []
@@ -128,15 +129,15 @@ def test_a_day_without_people_lists_nothing_and_says_so(with_counts: bool) -> No
         assert "Nothing can be told of Sun" in text
 
 
-def test_days_with_people_are_hardly_ever_silent() -> None:
-    told = [ranked(SHOP, "2", seed).chosen["ranking"].get("nothing told", []) for seed in range(8)]
-    assert sum(each == ["Sun"] for each in told) >= 7
+def test_contexts_with_users_are_hardly_ever_empty() -> None:
+    silent_contexts = [ranked(SHOP, "2", seed).chosen["ranking"].get("nothing told", []) for seed in range(8)]
+    assert sum(contexts == ["Sun"] for contexts in silent_contexts) >= 7
 
 
-def test_whether_looks_confirm_each_other_is_said() -> None:
+def test_the_release_states_whether_measurements_agree() -> None:
     nobody, words = shop(0), "may be mere chance"
     doubted = [ranked(nobody, "1", seed) for seed in range(6)]
-    assert sum(words in each.explain() for each in doubted) >= 5
+    assert sum(words in release.explain() for release in doubted) >= 5
     assert (words in doubted[0].explain()) is (words in release_page(doubted[0]))
     assert not any(words in ranked(SHOP, "2", seed).explain() for seed in range(3))
 
@@ -150,9 +151,9 @@ def test_a_packed_store_is_ranked_as_its_log(tmp_path: Path) -> None:
 
 def test_counts_of_few_items_weigh_more() -> None:
     """What makes a look precise: beside a few items, a person's others weigh nothing down."""
-    some = Among(np.arange(5))
-    whole = ENGINE.measure(SHOP, Scale(1), bytes(16)).items.sensitive_values[:5].sum()
-    alone = ENGINE.measure(SHOP, Scale(1, among=some), bytes(16)).items.sensitive_values[:5].sum()
+    some = ItemSubset(np.arange(5))
+    whole = ENGINE.measure(SHOP, WeightToThreshold(1), bytes(16)).items.sensitive_values[:5].sum()
+    alone = ENGINE.measure(SHOP, WeightToThreshold(1, among=some), bytes(16)).items.sensitive_values[:5].sum()
     assert alone > 3 * whole
 
 
@@ -166,9 +167,9 @@ def test_what_little_is_expected_of_does_not_hide_that_a_context_is_empty() -> N
     for seed in range(200):
         noise = np.random.default_rng(seed).laplace(0, 40, counts.shape)
         noisy = Noisy(np.rint(counts + noise).astype(np.int64), law)
-        told = by_context._told(noisy, expected)
-        assert told[:6].all()
-        hidden += not told[6]
-        plain += not by_context._told(noisy, np.ones(60))[6]
+        is_silent = by_context._resolved_contexts(noisy, expected)
+        assert is_silent[:6].all()
+        hidden += not is_silent[6]
+        plain += not by_context._resolved_contexts(noisy, np.ones(60))[6]
     assert hidden > 180  # about 95 of 100 are within two deviations
     assert plain < 120

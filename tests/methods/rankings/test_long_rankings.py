@@ -26,13 +26,13 @@ import pytest
 from numpy.typing import NDArray
 
 from headcount import bounds
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.adaptive import heavy_user_counts
 from headcount.adaptive.activity_histogram import EstimatedActivity
 from headcount.adaptive.empirical_bayes import Posterior
-from headcount.adaptive.heavy_user_counts import histogram
-from headcount.adaptive.undetected_users import KnownPeople
+from headcount.adaptive.heavy_user_counts import release_histogram
+from headcount.adaptive.undetected_users import UserEstimates
 from headcount.api import functions
 from headcount.bounds import Bound, Bounded, Measured_co, Noisy
 from headcount.bounds.counts.activity_bins import BINS, lower_ends
@@ -44,8 +44,8 @@ from headcount.methods.rankings import by_context, by_counts, top_k
 from headcount.methods.rankings.by_counts import ByCounts
 from headcount.methods.rankings.request import RankRequest
 from headcount.methods.rankings.top_k import ACTIVITY_SHARE, FEW_ROUNDS, DirectTopK
-from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, add, scale_for
-from headcount.noise.stages import share_out
+from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, add_noise, scale_for
+from headcount.noise.stages import split_among_stages
 from headcount.releases.release import Release, load
 from headcount.reports.release import release_page
 from tests.contracts.support.method_checks import CONTEXTS, EPSILON, recorded_spending, town
@@ -88,17 +88,20 @@ CASES = {
     "own contexts, counts": Case(DirectTopK(k=12, per_context=True, with_counts=True), "user"),
 }
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-ways = pytest.mark.parametrize("way", WAYS)
+ways = pytest.mark.parametrize("strategy", WAYS)
 
 
 @contextmanager
 def forced(users: NDArray[np.int64]) -> Iterator[None]:
     """Let the released histogram come out as given; it is paid for, and its law is the real one."""
 
-    def forged(*asked: Any, **more: Any) -> Noisy:
-        return replace(histogram(*asked, **more), values=users)
+    def forged(*arguments: Any, **more: Any) -> Noisy:
+        return replace(release_histogram(*arguments, **more), values=users)
 
-    with mock.patch.object(top_k, "histogram", forged), mock.patch.object(by_context, "histogram", forged):
+    with (
+        mock.patch.object(top_k, "release_histogram", forged),
+        mock.patch.object(by_context, "release_histogram", forged),
+    ):
         yield
 
 
@@ -106,16 +109,16 @@ def forced(users: NDArray[np.int64]) -> Iterator[None]:
 def agreeing() -> Iterator[None]:
     """Let looks confirm each other, and something be told of all contexts: both hang on the noisy tables."""
     with (
-        mock.patch.object(by_context, "_confirmed", return_value=9.0),
+        mock.patch.object(by_context, "_agreement", return_value=9.0),
         mock.patch.object(
-            by_context, "_told", lambda noisy, _: np.ones(noisy.values.shape[-1] - 1, dtype=np.bool_)
+            by_context, "_resolved_contexts", lambda noisy, _: np.ones(noisy.values.shape[-1] - 1, dtype=np.bool_)
         ),
     ):
         yield
 
 
-def released(case: Case, way: str, log: EventLog | None = None, *, epsilon: str = EPSILON) -> Release:
-    with forced(WAYS[way]):
+def released(case: Case, strategy: str, log: EventLog | None = None, *, epsilon: str = EPSILON) -> Release:
+    with forced(WAYS[strategy]):
         log = case.town() if log is None else log
         return case.method.release(log, Grant(epsilon), SeededNoise(1), ReferenceEngine())
 
@@ -125,58 +128,60 @@ def released(case: Case, way: str, log: EventLog | None = None, *, epsilon: str 
 
 @cases
 @ways
-def test_spends_exactly_the_grant(case: Case, way: str) -> None:
+def test_spends_exactly_the_grant(case: Case, strategy: str) -> None:
     """A fiftieth on the histogram; the rest once on all counts, or in looks, or on peeling as for a short one."""
     grant, whole = Grant(EPSILON), Fraction(EPSILON)
-    with forced(WAYS[way]), recorded_spending() as spent:
+    with forced(WAYS[strategy]), recorded_spending() as spent:
         case.method.release(case.town(), grant, SeededNoise(1), ReferenceEngine())
     assert grant.is_spent
-    own = {id(each) for each in parts_of(grant)}
-    assert all(id(each) in own for each in spent), "a grant was spent that nobody handed over"
-    first, *others = [each.exact for each in spent]
+    own = {id(part) for part in parts_of(grant)}
+    assert all(id(grant) in own for grant in spent), "a grant was spent that nobody handed over"
+    first, *others = [grant.exact for grant in spent]
     assert first == whole * Fraction(ACTIVITY_SHARE) == whole / 50
     rest = whole - first
-    if way == "counted" and case.method.per_context:
-        price = Price.of(EPSILON).split({"first": ACTIVITY_SHARE, "rest": 1 - ACTIVITY_SHARE})["rest"]
-        parts = share_out(by_context.looks(case.town(), case.method.k, price), price)
-        assert others == [each.exact for each in parts.values()]
+    if strategy == "counted" and case.method.per_context:
+        price = Cost.of(EPSILON).split({"first": ACTIVITY_SHARE, "rest": 1 - ACTIVITY_SHARE})["rest"]
+        parts = split_among_stages(by_context.ranking_stages(case.town(), case.method.k, price), price)
+        assert others == [grant.exact for grant in parts.values()]
         assert sum(others) == rest
-    elif way == "counted":
+    elif strategy == "counted":
         assert others == [rest]
     else:
         stages = 2 if case.method.with_counts else 1
         assert len(others) == case.contexts * stages
-        each = rest if case.context_of == "user" else rest / case.contexts
+        context_budget = rest if case.context_of == "user" else rest / case.contexts
         for start in range(0, len(others), stages):
-            assert sum(others[start : start + stages]) == each
+            assert sum(others[start : start + stages]) == context_budget
     with pytest.raises(GrantError, match="already spent"):
         grant.spend()
 
 
 @cases
 @ways
-def test_a_spent_grant_buys_nothing(case: Case, way: str) -> None:
+def test_a_spent_grant_buys_nothing(case: Case, strategy: str) -> None:
     spent, split = Grant(EPSILON), Grant(EPSILON)
     spent.spend()
     split.split({"a": Decimal("0.5"), "b": Decimal("0.5")})
     for grant in (spent, split):
-        with forced(WAYS[way]), pytest.raises(GrantError, match="already spent"):
+        with forced(WAYS[strategy]), pytest.raises(GrantError, match="already spent"):
             case.method.release(case.town(), grant, SeededNoise(1), ReferenceEngine())
 
 
 @cases
 @ways
-def test_the_noise_is_what_the_grant_pays_for(case: Case, way: str) -> None:
+def test_the_noise_is_what_the_grant_pays_for(case: Case, strategy: str) -> None:
     for epsilon in (EPSILON, "0.123456789123", "3"):
         rest = Fraction(epsilon) * 49 / 50
-        release = released(case, way, epsilon=epsilon)
+        release = released(case, strategy, epsilon=epsilon)
         expected = {"activity": scale_for(1, Fraction(epsilon) / 50)}
-        if way == "counted":
+        if strategy == "counted":
             own = rest
             if case.method.per_context:
-                own = share_out(by_context.looks(case.town(), case.method.k, _of(rest)), _of(rest))["edges"].exact
+                own = split_among_stages(
+                    by_context.ranking_stages(case.town(), case.method.k, _price_of(rest)), _price_of(rest)
+                )["edges"].exact
             expected["ranking"] = scale_of(
-                heavy_user_counts.law_for(release.chosen["ranking"]["limit"], _of(own), "users")
+                heavy_user_counts.threshold_noise(release.chosen["ranking"]["limit"], _price_of(own), "users")
             )
             assert expected["ranking"] >= release.chosen["ranking"]["limit"] / own
         elif case.method.with_counts:
@@ -185,19 +190,19 @@ def test_the_noise_is_what_the_grant_pays_for(case: Case, way: str) -> None:
         assert {name: scale_of(law) for name, law in release.noise.items()} == expected
 
 
-def _of(epsilon: Fraction) -> Price:
-    return Price.of(Decimal(epsilon.numerator) / Decimal(epsilon.denominator))
+def _price_of(epsilon: Fraction) -> Cost:
+    return Cost.of(Decimal(epsilon.numerator) / Decimal(epsilon.denominator))
 
 
 @cases
 @ways
-def test_the_plan_announces_the_noise_of_the_histogram(case: Case, way: str) -> None:
+def test_the_plan_announces_the_noise_of_the_histogram(case: Case, strategy: str) -> None:
     for epsilon in (EPSILON, "0.123456789123"):
         grant = Grant(epsilon)
-        plan = case.method.laws(case.town(), grant)
+        plan = case.method.noise_distributions(case.town(), grant)
         assert not grant.is_spent
         assert plan == {"activity": DiscreteLaplace(scale_for(1, Fraction(epsilon) / 50))}
-        assert plan["activity"] == released(case, way, epsilon=epsilon).noise["activity"]
+        assert plan["activity"] == released(case, strategy, epsilon=epsilon).noise["activity"]
 
 
 ROUNDS = [
@@ -222,7 +227,7 @@ def test_contexts_that_share_epsilon_make_a_ranking_longer(
         assert set(release.tables) == ({"ranking", "activity"} if long else {"ranking"})
         assert release.chosen["ranking"]["by"] == ("counts" if long else "peeling")
         assert ("activity" in release.noise) is long
-        assert ("activity" in case.method.laws(case.town(), Grant(EPSILON))) is long
+        assert ("activity" in case.method.noise_distributions(case.town(), Grant(EPSILON))) is long
         assert release.interval.average is long
 
 
@@ -230,7 +235,7 @@ def test_a_short_ranking_is_as_it_was() -> None:
     """All of ε is peeled: nothing is spent on a histogram, and the noise is drawn as if there were none."""
     for method in (DirectTopK(k=10), DirectTopK(k=5, per_context=True, with_counts=True)):
         log = town(items=ITEMS)
-        with mock.patch.object(top_k, "histogram", side_effect=AssertionError("not for a short ranking")):
+        with mock.patch.object(top_k, "release_histogram", side_effect=AssertionError("not for a short ranking")):
             here = method.release(log, Grant(EPSILON), SeededNoise(1), ReferenceEngine())
         with mock.patch.object(top_k, "FEW_ROUNDS", 10**9):
             there = method.release(log, Grant(EPSILON), SeededNoise(1), ReferenceEngine())
@@ -243,23 +248,25 @@ def test_a_short_ranking_is_as_it_was() -> None:
 
 @cases
 @ways
-def test_hides_the_log(case: Case, way: str) -> None:
+def test_hides_the_log(case: Case, strategy: str) -> None:
     """With the same histogram, the way and all that is said are the same for every log, whatever is in it."""
-    seen = []
+    descriptions = []
     heavy = [(f"u{n}", f"i{item}", CONTEXTS[n % 2]) for n in range(9) for item in range(ITEMS)]
     full = EventLog.of(heavy, items=case.town().catalogue.ids, contexts=CONTEXTS, context_of=case.context_of)
     full = replace(full, catalogue=case.town().catalogue)
     for log in (case.town(), case.town(users=400, seed=2), case.town(users=0), full):
-        with forced(WAYS[way]), agreeing():
+        with forced(WAYS[strategy]), agreeing():
             release = case.method.release(log, Grant(EPSILON), OperatingSystemNoise(), LocalEngine())
         described = {key: value for key, value in release.to_json().items() if key != "created"}
         table, width = release.ranking, []
-        if case.method.with_counts and way == "peeled":
+        if case.method.with_counts and strategy == "peeled":
             width = np.round(pc.subtract(table["high"], table["low"]).to_pylist(), 6).tolist()
         shape = (table.schema, table.num_rows, width)
-        seen.append((json.dumps(described), release.sentences(), shape, release.tables["activity"].to_pylist()))
-    assert all(each == seen[0] for each in seen)
-    assert release.chosen["ranking"]["by"] == ("counts" if way == "counted" else "peeling")
+        descriptions.append(
+            (json.dumps(described), release.sentences(), shape, release.tables["activity"].to_pylist())
+        )
+    assert all(description == descriptions[0] for description in descriptions)
+    assert release.chosen["ranking"]["by"] == ("counts" if strategy == "counted" else "peeling")
 
 
 LIGHT_ROWS = [(f"u{n}", f"i{n * n % ITEMS}", CONTEXTS[n % 3 % 2]) for n in range(2_000)]
@@ -279,19 +286,19 @@ def test_both_ways_are_taken(rows: list[Any], by: str, per_context: bool) -> Non
 
 
 @cases
-def test_the_way_follows_from_what_is_released(case: Case) -> None:
+def test_the_strategy_follows_from_released_activity(case: Case) -> None:
     """With real histograms: whoever reads the release, and knows no log, finds the same way and limit."""
     for seed in range(12):
         log = case.town(users=[0, 30, 300][seed % 3], most=ITEMS)
         release = case.method.release(log, Grant("2"), SeededNoise(seed), ReferenceEngine())
         bins = np.array(release.tables["activity"]["users"].to_pylist()).round().astype(np.int64)
-        known = Noisy(bins, release.noise["activity"])
+        noisy_activity = Noisy(bins, release.noise["activity"])
         nothing = replace(case.town(users=0), counting="users")
-        price, plan = Price.of("1.96"), ByCounts.of(nothing, known, Price.of("1.96"))
+        price, plan = Cost.of("1.96"), ByCounts.plan(nothing, noisy_activity, Cost.of("1.96"))
         rounds = case.method.k * (case.contexts if case.context_of == "record" else 1)
         scale = rounds / (1.96 / 2 if case.method.with_counts else 1.96)
         if case.method.per_context:
-            peeled = by_context.peeling_pays(nothing, case.method.k, known, price, deviation=scale)
+            peeled = by_context.peeling_pays(nothing, case.method.k, noisy_activity, price, deviation=scale)
         else:
             peeled = not plan.pays(scale)
             assert peeled or release.chosen["ranking"]["limit"] == plan.limit
@@ -301,10 +308,10 @@ def test_the_way_follows_from_what_is_released(case: Case) -> None:
 
 def test_the_more_places_the_more_counts_pay() -> None:
     log = replace(town(items=ITEMS), counting="users")
-    known = Noisy(HEAVY, DiscreteLaplace(Fraction(50)))
-    plan = ByCounts.of(log, known, Price.of("0.98"))
+    noisy_activity = Noisy(HEAVY, DiscreteLaplace(Fraction(50)))
+    plan = ByCounts.plan(log, noisy_activity, Cost.of("0.98"))
     assert [plan.pays(rounds / 0.98) for rounds in (11, 30, 10_000)] == [False, False, True]
-    light = ByCounts.of(log, Noisy(LIGHT, DiscreteLaplace(Fraction(50))), Price.of("0.98"))
+    light = ByCounts.plan(log, Noisy(LIGHT, DiscreteLaplace(Fraction(50))), Cost.of("0.98"))
     assert light.deviation < plan.deviation
     assert light.pays(11 / 0.98)
 
@@ -315,9 +322,9 @@ def test_the_more_places_the_more_counts_pay() -> None:
 @cases
 @ways
 @pytest.mark.parametrize("users", [0, 1, 60])
-def test_tables_and_columns(case: Case, way: str, users: int) -> None:
+def test_tables_and_columns(case: Case, strategy: str, users: int) -> None:
     method, log = case.method, case.town(users=users)
-    release = released(case, way, log)
+    release = released(case, strategy, log)
     assert list(release.tables) == ["ranking", "activity"]
     table = release.ranking
     names = ["rank", "item", "label", *(["context"] if method.per_context else [])]
@@ -332,14 +339,14 @@ def test_tables_and_columns(case: Case, way: str, users: int) -> None:
         if method.with_counts:
             assert all(row["low"] <= row["count"] <= row["high"] for row in rows)
             assert any(row["low"] < row["high"] for row in rows)
-        if method.with_counts and way == "counted":
+        if method.with_counts and strategy == "counted":
             assert [row["count"] for row in rows] == sorted((row["count"] for row in rows), reverse=True)
             assert all(row["low"] >= 0 for row in rows)
     bins = release.tables["activity"]
-    assert bins["users"].to_pylist() == WAYS[way].tolist()
+    assert bins["users"].to_pylist() == WAYS[strategy].tolist()
     assert bins["from"].to_pylist() == lower_ends().tolist()
     assert set(bins["of"].to_pylist()) == {"items"}
-    assert release.interval.average is (way == "counted")
+    assert release.interval.average is (strategy == "counted")
     assert release.interval.covers == ("bounded" if case.context_of == "user" else "true")
     assert (release.method, release.counts) == ("top-k", "users")
     assert release.guarantee == method.guarantee(Grant(EPSILON))
@@ -347,8 +354,8 @@ def test_tables_and_columns(case: Case, way: str, users: int) -> None:
 
 @cases
 @ways
-def test_reads_back_as_it_was(case: Case, way: str, tmp_path: Path) -> None:
-    release = released(case, way)
+def test_reads_back_as_it_was(case: Case, strategy: str, tmp_path: Path) -> None:
+    release = released(case, strategy)
     again = load(release.save(tmp_path / "release"))
     files = {path.name for path in (tmp_path / "release").iterdir()}
     assert files == {"release.json", "ranking.parquet", "activity.parquet"}
@@ -360,12 +367,12 @@ def test_reads_back_as_it_was(case: Case, way: str, tmp_path: Path) -> None:
 
 @cases
 @ways
-def test_simulation_is_marked(case: Case, way: str) -> None:
-    seeded = released(case, way)
+def test_simulation_is_marked(case: Case, strategy: str) -> None:
+    seeded = released(case, strategy)
     assert seeded.simulated
     assert not seeded.is_private
     assert "seeded" in seeded.explain()
-    with forced(WAYS[way]):
+    with forced(WAYS[strategy]):
         real = case.method.release(case.town(), Grant(EPSILON), OperatingSystemNoise(), ReferenceEngine())
     assert real.is_private
     assert "seeded" not in real.explain()
@@ -373,33 +380,33 @@ def test_simulation_is_marked(case: Case, way: str) -> None:
 
 @cases
 @ways
-def test_engines_agree(case: Case, way: str) -> None:
-    one = released(case, way)
+def test_engines_agree(case: Case, strategy: str) -> None:
+    local = released(case, strategy)
     for engine in (LocalEngine(threads=1), LocalEngine(threads=3, memory=64)):
-        with forced(WAYS[way]):
+        with forced(WAYS[strategy]):
             other = case.method.release(case.town(), Grant(EPSILON), SeededNoise(1), engine)
-        assert one.ranking.equals(other.ranking)
+        assert local.ranking.equals(other.ranking)
 
 
 @cases
 @ways
-def test_the_story_says_which_way(case: Case, way: str) -> None:
+def test_the_explanation_states_the_strategy(case: Case, way: str) -> None:
     release = released(case, way)
-    told, page = release.explain(), release_page(release)
-    assert "paid with 2 % of ε" in told
+    explanation, page = release.explain(), release_page(release)
+    assert "paid with 2 % of ε" in explanation
     then = "best items were" if way == "peeled" else "Peeling"
-    assert told.index("First it was released how many people have") < told.index(then)
-    assert ("of item and context" in told) is (case.method.per_context and way == "counted")
-    assert f"fewer than {release.chosen['ranking']['apart']:,} people apart are in random order" in told
+    assert explanation.index("First it was released how many people have") < explanation.index(then)
+    assert ("of item and context" in explanation) is (case.method.per_context and way == "counted")
+    assert f"fewer than {release.chosen['ranking']['apart']:,} people apart are in random order" in explanation
     assert f"fewer than {release.chosen['ranking']['apart']:,} people apart are in random order" in page
-    assert ("permute-and-flip" in told) is (way == "peeled")
-    assert ("so counts were ranked" in told) is (way == "counted")
-    assert ("on average" in told) is (way == "counted" and case.method.with_counts)
+    assert ("permute-and-flip" in explanation) is (way == "peeled")
+    assert ("so counts were ranked" in explanation) is (way == "counted")
+    assert ("on average" in explanation) is (way == "counted" and case.method.with_counts)
     assert "How active people are" in page
     assert f"The {case.method.k} best items" in page
     if way == "counted":
         limit = release.chosen["ranking"]["limit"]
-        assert f"at most {limit:,} different" in told
+        assert f"at most {limit:,} different" in explanation
 
 
 def test_the_curator_runs_it_with_real_randomness() -> None:
@@ -436,19 +443,19 @@ def test_counts_are_ranked_in_their_own_context(context_of: Any) -> None:
     method = DirectTopK(k=12, per_context=True, with_counts=True)
     release = method.release(log, Grant(EXACT), SeededNoise(1), ReferenceEngine())
     assert release.chosen["ranking"]["by"] == "counts"
-    found = {name: [row["item"] for row in release.top(12, name)] for name in CONTEXTS}
-    assert found == {"AM": items[::-1], "PM": items}
+    rankings_by_context = {name: [row["item"] for row in release.top(12, name)] for name in CONTEXTS}
+    assert rankings_by_context == {"AM": items[::-1], "PM": items}
     for row in release.ranking.to_pylist():
         assert row["count"] == pytest.approx(truth[row["item"], row["context"]], abs=0.05)
         assert row["low"] <= row["count"] <= row["high"]
     overall = DirectTopK(k=12, with_counts=True).release(log, Grant(EXACT), SeededNoise(1), ReferenceEngine())
     assert overall.chosen["ranking"]["by"] == "counts"
-    sums = {item: sum(n for (each, _), n in truth.items() if each == item) for item in items}
+    sums = {item: sum(n for (pair_item, _), n in truth.items() if pair_item == item) for item in items}
     assert {row["item"]: round(row["count"]) for row in overall.ranking.to_pylist()} == sums
     assert {row["item"] for row in overall.top(2)} == set(items[5:7])
 
 
-def test_people_count_once_per_item_in_counts_too() -> None:
+def test_a_user_counts_once_per_item_in_counts_too() -> None:
     rows = [("ann", "i0")] * 50 + [(f"u{n}", f"i{n % 12}") for n in range(66)]
     log = EventLog.of(rows, items=[f"i{n}" for n in range(12)], counting="records")
     release = DirectTopK(k=12, with_counts=True).release(log, Grant(EXACT), SeededNoise(1), ReferenceEngine())
@@ -482,7 +489,7 @@ def test_intervals_of_ranked_counts_hold_on_average(per_context: bool, context_o
     pairs = rows.group_by(["user", *names]).aggregate([]).group_by(names).aggregate([("user", "count")])
     truth = {tuple(row[name] for name in names): row["user_count"] for row in pairs.to_pylist()}
     method = DirectTopK(k=40, per_context=per_context, with_counts=True)
-    covered, off, there, taken = [], [], [], 0
+    covered, errors, there, taken = [], [], [], 0
     for seed in range(20):
         release = method.release(log, Grant("2"), SeededNoise(seed), LocalEngine(threads=1))
         if release.chosen["ranking"]["by"] == "peeling":
@@ -491,11 +498,11 @@ def test_intervals_of_ranked_counts_hold_on_average(per_context: bool, context_o
         for row in release.ranking.to_pylist():
             true = truth.get(tuple(row[name] for name in names), 0)
             covered.append(row["low"] <= true <= row["high"])
-            off.append(row["count"] - true)
+            errors.append(row["count"] - true)
             there.append(true)
     assert taken >= 15
     assert np.mean(covered) >= 0.9
-    assert abs(np.mean(off)) <= 0.2 * np.mean(there)
+    assert abs(np.mean(errors)) <= 0.2 * np.mean(there)
 
 
 # The loss
@@ -509,7 +516,7 @@ class Twice(Once):
         self._active: dict[tuple[int, Bound[Any]], Any] = {}
 
     def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
-        if not isinstance(bound, bounds.Activity):
+        if not isinstance(bound, bounds.ActivityHistogram):
             return super().measure(log, bound, secret)
         key = (id(log.source), bound)
         if key not in self._active:
@@ -525,34 +532,34 @@ def outcomes(method: DirectTopK, log: EventLog, runs: int, *, seed: int) -> list
     hang on the released histogram alone, as tests above show. The tables before shrinkage tell more than what is
     made of them.
     """
-    engine, found = Twice(), []
+    engine, detections = Twice(), []
 
     def raw(noisy: Noisy, *_: Any) -> Posterior:
         heavy = noisy.counts[1].reshape(3, -1)[:2, :2]  # what Ann has: two items, in two contexts if there are any
-        found.append(bool((heavy >= (0.5 if heavy.shape[1] == 1 else 0.25)).all()))
+        detections.append(bool((heavy >= (0.5 if heavy.shape[1] == 1 else 0.25)).all()))
         both = noisy.counts.sum(axis=0)
         return Posterior(both, both, both)
 
-    told = []
+    observations = []
     with (
         remembered(),
         mock.patch.object(heavy_user_counts, "MOST_RECORDS", 32),  # nobody has more, and short tables are quick
         mock.patch.object(top_k, "FEW_ROUNDS", 0),
-        mock.patch.object(by_counts, "chosen_limit", return_value=1),
-        mock.patch.object(by_counts, "people_of", return_value=NOBODY),
+        mock.patch.object(by_counts, "choose_threshold", return_value=1),
+        mock.patch.object(by_counts, "estimate_users", return_value=NOBODY),
         mock.patch.object(ByCounts, "pays", return_value=True),
         mock.patch.object(by_counts, "counts_from", raw),
     ):
         for run in range(runs):
             release = method.release(log, Grant("1"), SeededNoise(seed * 10**6 + run), engine)
-            told.append((found.pop(), release.tables["activity"]["users"][HAS].as_py() > 0))
-    return told
+            observations.append((detections.pop(), release.tables["activity"]["users"][HEAVY_BIN].as_py() > 0))
+    return observations
 
 
-NOBODY = KnownPeople(
+NOBODY = UserEstimates(
     EstimatedActivity(np.empty(0), np.empty(0)), EstimatedActivity(np.empty(0), np.empty(0)), distinct=True
 )
-HAS = 1  # the bin of those with two items
+HEAVY_BIN = 1  # the bin of those with two items
 
 
 def compare(method: DirectTopK, runs: int, *, epsilon: float = 1.0) -> float:
@@ -565,7 +572,7 @@ def compare(method: DirectTopK, runs: int, *, epsilon: float = 1.0) -> float:
 
 
 @pytest.mark.slow
-def test_nobody_loses_more_than_epsilon_by_counts() -> None:
+def test_the_privacy_loss_of_counts_is_at_most_epsilon() -> None:
     assert compare(DirectTopK(k=1), 3_000) > LEVEL
 
 
@@ -578,9 +585,9 @@ def test_the_loss_is_really_spent() -> None:
 def test_half_the_scale_is_caught() -> None:
     def half(bounded: Bounded, grant: Grant, noise: NoiseSource) -> Noisy:
         grant.spend()
-        return add(bounded, Grant(2 * grant.epsilon), noise)
+        return add_noise(bounded, Grant(2 * grant.epsilon), noise)
 
-    with mock.patch.object(heavy_user_counts, "add", half):
+    with mock.patch.object(heavy_user_counts, "add_noise", half):
         assert compare(DirectTopK(k=1), 3_000) < LEVEL
 
 
@@ -590,7 +597,7 @@ DATA = Path(os.environ.get("HEADCOUNT_DATA", "."))
 SEEDS = range(4)
 
 
-def found(release: Release, right: set[Any]) -> float:
+def overlap_of(release: Release, right: set[Any]) -> float:
     return float(np.mean([row["item"] in right for row in release.top(100)]))
 
 
@@ -599,31 +606,31 @@ def compared(log: EventLog, counts: NDArray[np.int64]) -> tuple[float, float, fl
     best = counts >= np.sort(counts)[-100]
     right = {item for item, good in zip(log.catalogue.ids, best.tolist(), strict=True) if good}
     log, engine = replace(log, counting="users"), LocalEngine(threads=1)
-    each = []
+    overlaps = []
     for seed in SEEDS:
-        one = DirectTopK(k=100).release(log, Grant("0.5"), SeededNoise(seed), engine)
+        combined = DirectTopK(k=100).release(log, Grant("0.5"), SeededNoise(seed), engine)
         with mock.patch.object(top_k, "FEW_ROUNDS", 100):
             peeled = DirectTopK(k=100).release(log, Grant("0.5"), SeededNoise(seed), engine)
         counts_alone = Adaptive(what="items").release(log, Grant("0.5"), SeededNoise(seed), engine)
-        each.append([found(release, right) for release in (one, peeled, counts_alone)])
-    ranking, peeling, counting = np.mean(each, axis=0).tolist()
+        overlaps.append([overlap_of(release, right) for release in (combined, peeled, counts_alone)])
+    ranking, peeling, counting = np.mean(overlaps, axis=0).tolist()
     return ranking, peeling, counting
 
 
-@pytest.mark.parametrize("each", [1, 300])
-def test_a_long_ranking_finds_as_much_as_the_better_way(each: int) -> None:
+@pytest.mark.parametrize("records_per_user", [1, 300])
+def test_a_long_ranking_finds_as_much_as_the_better_way(records_per_user: int) -> None:
     """6,000 people with one record each, or 300: there counts find more, and here peeling."""
     generator = np.random.default_rng(1)
     weights = 1 / np.arange(1, 3_001) ** 0.8
-    items = generator.choice(3_000, 6_000 * each, p=weights / weights.sum())
+    items = generator.choice(3_000, 6_000 * records_per_user, p=weights / weights.sum())
     ranking, peeling, counting = compared(*of_pairs(np.arange(items.size) % 6_000, items))
-    assert (counting > peeling) is (each == 1)
+    assert (counting > peeling) is (records_per_user == 1)
     assert ranking >= max(peeling, counting) - 0.05
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["movielens-1m", "gowalla-10core", "fimi-retail"])
-def test_the_top_hundred_of_real_logs_is_found(name: str) -> None:
+def test_the_top_hundred_of_real_logs_is_recovered(name: str) -> None:
     path = DATA / f"{name}.parquet"
     if not path.exists():
         pytest.skip("HEADCOUNT_DATA names no folder with this log")

@@ -17,7 +17,14 @@ import numpy as np
 import pytest
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import BoundedCounts, CountBound, CountTable, People, SparseCounts, certify_sparse
+from headcount.bounds import (
+    BoundedCounts,
+    CountBound,
+    CountTable,
+    SparseCounts,
+    UsersPerColumn,
+    seal_sparse_counts,
+)
 from headcount.engines.local.engine import LocalEngine
 from headcount.engines.local.pack import pack
 from headcount.events.catalogue import Catalogue
@@ -94,17 +101,17 @@ def test_spends_exactly_the_grant(method: DirectTopK, context_of: Any) -> None:
         release = method.release(log, grant, SeededNoise(1), ReferenceEngine())
     assert grant.is_spent
     rankings, stages = len(CONTEXTS) if method.per_context else 1, 2 if method.with_counts else 1
-    each = Fraction(EPSILON) if context_of == "user" else Fraction(EPSILON) / rankings
-    assert [part.exact for part in spent] == [each / stages] * (rankings * stages)
-    assert all(scale_of(law) == scale_for(method.k, each / stages) for law in release.noise.values())
-    assert method.laws(log, Grant(EPSILON)) == release.noise
+    ranking_budget = Fraction(EPSILON) if context_of == "user" else Fraction(EPSILON) / rankings
+    assert [part.exact for part in spent] == [ranking_budget / stages] * (rankings * stages)
+    assert all(scale_of(law) == scale_for(method.k, ranking_budget / stages) for law in release.noise.values())
+    assert method.noise_distributions(log, Grant(EPSILON)) == release.noise
 
 
 @shapes
 @pytest.mark.parametrize("context_of", ["record", "user"])
-def test_says_the_same_as_the_dense_way(method: DirectTopK, context_of: Any) -> None:
+def test_equals_the_dense_ranking_in_public_parts(method: DirectTopK, context_of: Any) -> None:
     """Which way it went shows nowhere, and neither does the log."""
-    told = []
+    descriptions = []
     for cells in (0, 2**22):
         for log in (town(), town(users=0), town(users=1, most=1)):
             with mock.patch.object(top_k, "MANY_CELLS", cells):
@@ -112,8 +119,8 @@ def test_says_the_same_as_the_dense_way(method: DirectTopK, context_of: Any) -> 
                     replace(log, context_of=context_of), Grant(EPSILON), OperatingSystemNoise(), LocalEngine()
                 )
             described = {key: value for key, value in release.to_json().items() if key != "created"}
-            told.append((described, release.sentences(), release.ranking.schema, release.ranking.num_rows))
-    assert all(each == told[0] for each in told)
+            descriptions.append((described, release.sentences(), release.ranking.schema, release.ranking.num_rows))
+    assert all(description == descriptions[0] for description in descriptions)
 
 
 class OnceSparsely(Once):
@@ -126,14 +133,14 @@ class OnceSparsely(Once):
     def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
         key = (id(log.source), f"{log.context_of} {table}")
         if key not in self._sparse:
-            self._sparse[key] = (log, ReferenceEngine().measure(log, People(table), secret))
+            self._sparse[key] = (log, ReferenceEngine().measure(log, UsersPerColumn(table), secret))
         return self._sparse[key][1]
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_sparse")
 @pytest.mark.parametrize(("method", "context_of"), LOSSES, ids=repr)
-def test_nobody_loses_more_than_epsilon(method: DirectTopK, context_of: str) -> None:
+def test_the_privacy_loss_is_at_most_epsilon(method: DirectTopK, context_of: str) -> None:
     with mock.patch("tests.methods.rankings.test_top_k.Once", OnceSparsely):
         assert compare(method, 2_000, context_of=context_of) > LEVEL
 
@@ -145,11 +152,11 @@ class OncePerRecord(OnceSparsely):
         counts = ReferenceEngine().measure(replace(log, counting="records"), top_k.EVERYTHING, secret)
         values = getattr(counts, table).sensitive_values.ravel()
         there = np.flatnonzero(values)
-        return certify_sparse(there.astype(np.int32), values[there].astype(np.int32), values.size)
+        return seal_sparse_counts(there.astype(np.int32), values[there].astype(np.int32), values.size)
 
 
 @pytest.mark.usefixtures("_sparse")
-def test_a_person_who_counts_once_per_record_is_caught() -> None:
+def test_counting_a_user_once_per_record_is_rejected() -> None:
     with mock.patch("tests.methods.rankings.test_top_k.Once", OncePerRecord):
         assert compare(DirectTopK(k=1), 1_000) < LEVEL
 

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.guarantee import UNIT, Guarantee, Standing
 from headcount.api import functions
 from headcount.bounds import Bounded, BoundedCounts, CountBound, Scored, count_scores
@@ -90,15 +90,15 @@ def test_spends_exactly_the_grant(method: DirectTopK, context_of: Any) -> None:
     with recorded_spending() as spent:
         method.release(replace(town(), context_of=context_of), grant, SeededNoise(1), ReferenceEngine())
     assert grant.is_spent
-    own = {id(each) for each in parts_of(grant)}
-    assert all(id(each) in own for each in spent), "a grant was spent that nobody handed over"
+    own = {id(part) for part in parts_of(grant)}
+    assert all(id(grant) in own for grant in spent), "a grant was spent that nobody handed over"
     rankings = len(CONTEXTS) if method.per_context else 1
     stages = 2 if method.with_counts else 1
     assert len(spent) == rankings * stages
-    each = Fraction(EPSILON) if context_of == "user" else Fraction(EPSILON) / rankings
+    ranking_budget = Fraction(EPSILON) if context_of == "user" else Fraction(EPSILON) / rankings
     for first in range(0, len(spent), stages):
-        assert sum(part.exact for part in spent[first : first + stages]) == each
-    for stage in (grant.spend, lambda: grant.split({"a": Decimal(1)}), lambda: grant.for_disjoint_people("ab")):
+        assert sum(part.exact for part in spent[first : first + stages]) == ranking_budget
+    for stage in (grant.spend, lambda: grant.split({"a": Decimal(1)}), lambda: grant.for_disjoint_users("ab")):
         with pytest.raises(GrantError, match="already spent"):
             stage()
 
@@ -121,19 +121,19 @@ def test_contexts_that_do_not_divide_evenly_share_all_of_it() -> None:
 
 @shapes
 def test_the_scale_is_what_the_grant_pays_for(method: DirectTopK, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Fraction] = []
+    scales: list[Fraction] = []
     real = peeling.draw
 
     def draw(behind: Any, k: int, numerator: int, denominator: int, source: Any, **more: Any) -> list[int]:
-        seen.append(Fraction(numerator, denominator))
+        scales.append(Fraction(numerator, denominator))
         return real(behind, k, numerator, denominator, source, **more)
 
     monkeypatch.setattr(peeling, "draw", draw)
     for log, rankings in ((by_user(town()), 1), (town(), len(CONTEXTS) if method.per_context else 1)):
-        seen.clear()
+        scales.clear()
         release = released(method, log)
         paid = Fraction(EPSILON) / rankings / (2 if method.with_counts else 1)
-        assert set(seen) == {scale_for(method.k, paid)}
+        assert set(scales) == {scale_for(method.k, paid)}
         assert all(scale_of(law) == scale_for(method.k, paid) for law in release.noise.values())
         assert list(release.noise) == (["ranking"] if method.with_counts else [])
 
@@ -150,14 +150,14 @@ def test_a_spent_grant_buys_nothing(method: DirectTopK) -> None:
 
 
 @shapes
-def test_promises_the_grant(method: DirectTopK) -> None:
+def test_the_guarantee_equals_the_grant(method: DirectTopK) -> None:
     grant = Grant(EPSILON)
     promised = method.guarantee(grant)
     assert not grant.is_spent
     assert (promised.epsilon, promised.delta, promised.unit) == (Decimal(EPSILON), Decimal(0), UNIT)
     assert promised.standing is DirectTopK.standing is Standing.PROVEN
     assert promised.reason is DirectTopK.reason is None
-    assert any("public" in each for each in promised.assumes)
+    assert any("public" in assumption for assumption in promised.assumes)
     assert Guarantee.from_json(json.loads(json.dumps(promised.to_json()))) == promised
     assert released(method, town()).guarantee == promised
     assert f"e^{EPSILON}" in released(method, town()).explain()
@@ -168,7 +168,7 @@ def test_plans_what_it_does(method: DirectTopK) -> None:
     for epsilon in (EPSILON, "0.123456789123", "3"):
         for log in (town(), by_user(town())):
             grant = Grant(epsilon)
-            assert method.laws(log, grant) == released(method, log, epsilon=epsilon).noise
+            assert method.noise_distributions(log, grant) == released(method, log, epsilon=epsilon).noise
             assert not grant.is_spent
 
 
@@ -195,7 +195,10 @@ def test_what_cannot_be_done_costs_nothing() -> None:
         (DirectTopK(k=2, per_context=True), town(contexts=False), "needs a context"),
     ):
         grant = Grant(EPSILON)
-        for ask in (lambda: method.laws(log, grant), lambda: method.release(log, grant, SeededNoise(1))):  # noqa: B023
+        for ask in (
+            lambda: method.noise_distributions(log, grant),  # noqa: B023
+            lambda: method.release(log, grant, SeededNoise(1)),  # noqa: B023
+        ):
             with pytest.raises(UsageError, match=words):
                 ask()
         assert not grant.is_spent
@@ -212,7 +215,7 @@ def test_the_file_says_why() -> None:
 
 
 @shapes
-def test_the_table_is_k_different_items_for_each_ranking(method: DirectTopK) -> None:
+def test_a_ranking_lists_k_distinct_items(method: DirectTopK) -> None:
     for log in (town(), town(users=0), town(users=1, most=1), by_user(town())):
         release = released(method, log)
         table, labels = release.ranking, dict(zip(log.catalogue.ids, log.catalogue.labels, strict=True))
@@ -244,7 +247,7 @@ def test_ids_have_the_type_that_they_have_in_counts() -> None:
 @pytest.mark.parametrize("context_of", ["record", "user"])
 def test_hides_the_log(method: DirectTopK, context_of: Any) -> None:
     """But for the table, the release is the same for every log with the same public parameters."""
-    seen = []
+    descriptions = []
     for given in (town(), town(users=400, seed=2), town(users=0), town(users=1, most=1)):
         log = replace(given, context_of=context_of)
         release = method.release(log, Grant(EPSILON), OperatingSystemNoise(), LocalEngine())
@@ -252,8 +255,8 @@ def test_hides_the_log(method: DirectTopK, context_of: Any) -> None:
         table = release.ranking
         width = pc.subtract(table["high"], table["low"]).to_pylist() if method.with_counts else []
         shape = (table.schema, table.num_rows, np.round(width, 6).tolist())
-        seen.append((json.dumps(described), release.sentences(), shape))
-    assert all(each == seen[0] for each in seen)
+        descriptions.append((json.dumps(described), release.sentences(), shape))
+    assert all(description == descriptions[0] for description in descriptions)
 
 
 @shapes
@@ -281,7 +284,7 @@ def test_reads_back_as_it_was(method: DirectTopK, tmp_path: Path) -> None:
 @pytest.mark.parametrize("context_of", ["record", "user"])
 def test_engines_agree(method: DirectTopK, context_of: Any, tmp_path: Path) -> None:
     log = replace(town(users=60), context_of=context_of)
-    one = released(method, log)
+    local = released(method, log)
     packed = read_events(pack(log, tmp_path / "store"), context_of=context_of)
     for source, engine in (
         (log, LocalEngine(threads=1)),
@@ -290,20 +293,20 @@ def test_engines_agree(method: DirectTopK, context_of: Any, tmp_path: Path) -> N
         (packed, ReferenceEngine()),
     ):
         other = method.release(source, Grant(EPSILON), SeededNoise(1), engine)
-        assert one.ranking.equals(other.ranking)
+        assert local.ranking.equals(other.ranking)
 
 
 @pytest.mark.parametrize("method", [DirectTopK(k=3), DirectTopK(k=2, per_context=True)], ids=repr)
-def test_the_story_says_what_was_counted(method: DirectTopK) -> None:
+def test_the_explanation_states_what_was_counted(method: DirectTopK) -> None:
     log = read_events(
         pa.table({"user": ["ann"], "item": ["tea"], "day": ["Mon"], "stars": [4]}),
         user="user", item="item", items=["tea", "rye", "oat"], context="day", contexts="Mon,Tue",
         where="stars >= 2", context_of="user",
     )  # fmt: skip
-    told = released(method, log).explain()
-    assert "Only records with stars >= 2 were counted" in told
-    assert "the day they have most often" in told
-    assert ("each with all of ε" in told) is method.per_context
+    explanation = released(method, log).explain()
+    assert "Only records with stars >= 2 were counted" in explanation
+    assert "the day they have most often" in explanation
+    assert ("each with all of ε" in explanation) is method.per_context
     plain = released(method, replace(log, context_of="record")).explain()
     assert "most often" not in plain
     assert ("sharing ε equally" in plain) is method.per_context
@@ -325,7 +328,7 @@ def test_rows_that_stand_for_many_count_once() -> None:
     assert exactly(log, 2) == [("rye", 2), ("tea", 1)]
 
 
-def test_active_people_count_in_full() -> None:
+def test_active_users_count_in_full() -> None:
     """One person with all of 3,000 items, in several contexts, counts for each of them."""
     items = [f"i{n}" for n in range(3_000)]
     rows = [("ann", item, context) for item in items for context in CONTEXTS]
@@ -337,7 +340,7 @@ def test_active_people_count_in_full() -> None:
     assert [count for _, count, context in exactly(log, 2, per_context=True) if context == "PM"] == [1, 1]
 
 
-def test_an_item_in_two_contexts_counts_once_overall_and_once_in_each() -> None:
+def test_an_item_in_two_contexts_counts_once_per_ranking() -> None:
     rows = [("ann", "tea", "AM"), ("ann", "tea", "PM"), ("ann", "tea", "PM"), ("bob", "rye", "PM")]
     rows += [("cyn", "rye", "PM")]
     log = EventLog.of(rows, items=["tea", "rye"], contexts=CONTEXTS)
@@ -354,7 +357,7 @@ def test_the_unknown_context_is_left_out() -> None:
     assert exactly(log, 2) == [("tea", 9), ("rye", 2)]  # overall it counts
 
 
-def test_with_one_context_a_person_nobody_is_in_two() -> None:
+def test_with_one_context_per_user_contexts_are_disjoint() -> None:
     rows = [(f"u{n}", item, context) for n in range(5) for item, context in (("tea", "AM"), ("rye", "PM"))]
     rows += [(f"u{n}", "tea", "AM") for n in range(5)]
     log = EventLog.of(rows, items=["tea", "rye"], contexts=CONTEXTS)
@@ -377,17 +380,17 @@ def test_intervals_cover_the_true_counts(per_context: bool) -> None:
         (row["item"], row.get("context")): row["count"]
         for row in released(replace(method, k=30), log, epsilon=EXACT).ranking.to_pylist()
     }
-    off, covered = [], []
+    errors, covered = [], []
     with remembered():
         for seed in range(400):
             release = method.release(log, Grant("2"), SeededNoise(seed), engine)
             for row in release.ranking.to_pylist():
                 true = truth[row["item"], row.get("context")]
-                off.append(abs(row["count"] - true))
+                errors.append(abs(row["count"] - true))
                 covered.append(row["low"] <= true <= row["high"])
     assert np.mean(covered) > 0.92
     width = release.noise["ranking"].half_width(0.95)
-    assert width <= np.quantile(off, 0.95) * 1.15 + 1
+    assert width <= np.quantile(errors, 0.95) * 1.15 + 1
     assert scale_of(release.noise["ranking"]) == k  # K / ε₂
 
 
@@ -424,14 +427,14 @@ ANN = [("ann", item, context) for item in ("rye", "oat") for context in ("AM", "
 
 def outcomes(method: DirectTopK, log: EventLog, runs: int, *, seed: int) -> list[Any]:
     """Return the rankings of many releases at ε = 1, with counts in coarse steps where there are counts."""
-    engine, found = Once(), []
+    engine, observations = Once(), []
     with remembered():
         for run in range(runs):
             release = method.release(log, Grant("1"), SeededNoise(seed * 10**6 + run), engine)
             counts = release.ranking["count"].to_pylist() if method.with_counts else []
             steps = [max(-2, min(3, round(count / 3))) for count in counts]
-            found.append((tuple(release.ranking["item"].to_pylist()), tuple(steps)))
-    return found
+            observations.append((tuple(release.ranking["item"].to_pylist()), tuple(steps)))
+    return observations
 
 
 def compare(method: DirectTopK, runs: int, *, epsilon: float = 1.0, context_of: Any = "record") -> float:
@@ -454,7 +457,7 @@ LOSSES = [
 
 
 @pytest.mark.parametrize(("method", "context_of"), LOSSES, ids=repr)
-def test_nobody_loses_more_than_epsilon(method: DirectTopK, context_of: str) -> None:
+def test_the_privacy_loss_is_at_most_epsilon(method: DirectTopK, context_of: str) -> None:
     assert compare(method, 4_000, context_of=context_of) > LEVEL
 
 
@@ -488,7 +491,7 @@ def half_scale() -> Iterator[None]:
         yield
 
 
-def test_a_person_who_counts_once_per_record_is_caught() -> None:
+def test_counting_a_user_once_per_record_is_rejected() -> None:
     with once_per_record():
         assert compare(DirectTopK(k=1), 1_000) < LEVEL
         assert compare(DirectTopK(k=2), 1_500) < LEVEL
@@ -500,20 +503,20 @@ def test_half_the_scale_is_caught() -> None:
 
 
 @pytest.mark.slow
-def test_all_of_epsilon_for_contexts_that_share_people_is_caught() -> None:
+def test_full_epsilon_for_contexts_that_share_users_is_rejected() -> None:
     """What --context-of user is for: without it, a person is in several contexts, and pays in each."""
 
     rankings = DirectTopK._rankings
 
-    def all_of_it(self: DirectTopK, log: EventLog, price: Price, *, told: bool) -> Stages:
-        return tuple(replace(stage, apart=True) for stage in rankings(self, log, price, told=told))
+    def all_of_it(self: DirectTopK, log: EventLog, price: Cost, *, tells: bool) -> Stages:
+        return tuple(replace(stage, apart=True) for stage in rankings(self, log, price, tells=tells))
 
     with mock.patch.object(DirectTopK, "_rankings", all_of_it):
         assert compare(DirectTopK(k=1, per_context=True), 6_000) < LEVEL
         assert compare(DirectTopK(k=1, per_context=True), 6_000, context_of="user") > LEVEL
 
 
-def test_scores_of_counts_that_are_not_of_people_know_their_rise() -> None:
+def test_scores_of_counts_of_records_carry_their_sensitivity() -> None:
     """Were a log counted by records after all, the rise would be the limit, and not 1."""
     log = town(contexts=False)
     by_record = ReferenceEngine().measure(log, top_k.EVERYTHING, bytes(16)).items
@@ -529,11 +532,11 @@ def precision(log: EventLog, counts: NDArray[np.int64], *, runs: int = 30, k: in
     """Return how much of the true top 10 is found at ε = 0.5 on average; whatever ties with the tenth is right."""
     right = counts >= np.sort(counts)[-k]
     place = {item: index for index, item in enumerate(log.catalogue.ids)}
-    engine, found = Once(), []
+    engine, precisions = Once(), []
     for seed in range(runs):
         release = DirectTopK(k=k).release(log, Grant("0.5"), SeededNoise(seed), engine)
-        found.append(np.mean([right[place[item]] for item in release.ranking["item"].to_pylist()]))
-    return float(np.mean(found))
+        precisions.append(np.mean([right[place[item]] for item in release.ranking["item"].to_pylist()]))
+    return float(np.mean(precisions))
 
 
 def of_pairs(users: NDArray[Any], items: NDArray[Any]) -> tuple[EventLog, NDArray[np.int64]]:
@@ -544,7 +547,7 @@ def of_pairs(users: NDArray[Any], items: NDArray[Any]) -> tuple[EventLog, NDArra
     return read_events(table, user="user", item="item", items=ids.tolist()), counts
 
 
-def test_the_top_ten_of_a_made_up_log_is_found() -> None:
+def test_the_top_ten_of_a_synthetic_log_is_recovered() -> None:
     """4,000 people, 2,000 items, popularity falling as 1/rank: gaps of tens of people, at a scale of 20."""
     generator = np.random.default_rng(1)
     weights = 1 / np.arange(1, 2_001)
@@ -563,10 +566,10 @@ DATA = Path(os.environ.get("HEADCOUNT_DATA", "."))
     ("name", "least"),
     [("movielens-1m", 0.95), ("gowalla-10core", 0.99), ("fimi-retail", 0.99), ("foursquare-nyc", 0.6)],
 )
-def test_the_top_ten_of_real_logs_is_found(name: str, least: float) -> None:
+def test_the_top_ten_of_real_logs_is_recovered(name: str, least: float) -> None:
     path = DATA / f"{name}.parquet"
     if not path.exists():
         pytest.skip("HEADCOUNT_DATA names no folder with this log")
     table = pq.read_table(path, columns=["user", "item"])
-    found = precision(*of_pairs(table["user"].to_numpy(), table["item"].to_numpy()))
-    assert found >= least
+    recovered = precision(*of_pairs(table["user"].to_numpy(), table["item"].to_numpy()))
+    assert recovered >= least

@@ -17,17 +17,17 @@ from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteL
 from headcount.accounting.zcdp import epsilon_for, rho_for
 from headcount.errors import UsageError
 from headcount.events.log import EventLog, read_events
-from headcount.lab.compare.splits import share_of_each
+from headcount.lab.compare.splits import split_share_per_user
 from headcount.lab.recommender.in_memory import fit_ratings
 from headcount.lab.recommender.ratings import Ratings
-from headcount.methods.recommender.rating_model import PEOPLE_SHARE, PrivateNeighbours
+from headcount.methods.recommender.rating_model import PEOPLE_SHARE, RatingModel
 from headcount.methods.recommender.recommender import NeighbourModel
-from headcount.methods.recommender.request import NeighboursRequest
+from headcount.methods.recommender.request import RecommenderRequest
 from headcount.methods.request import request_of
 from headcount.noise import SeededNoise
 from headcount.releases.release import Release
 from headcount.run.charge import cost
-from headcount.run.prepare import prepared
+from headcount.run.prepare import prepare_request
 from tests.contracts.support.method_facts import Special
 from tests.support.distributions import LEVEL, fits_gaussian, fits_laplace
 
@@ -65,7 +65,7 @@ def tastes(people: int, items: int = 80, seed: int = 0) -> EventLog:
 
 
 def fitted(log: EventLog, epsilon: str, delta: str | None = DELTA, seed: int = 1, **options: Any) -> Release:
-    return PrivateNeighbours(**options).release(log, Grant(epsilon, delta), SeededNoise(seed))
+    return RatingModel(**options).release(log, Grant(epsilon, delta), SeededNoise(seed))
 
 
 @pytest.mark.parametrize("delta", [DELTA, None])
@@ -81,7 +81,7 @@ def test_offsets_tell_good_items_from_bad(delta: str | None) -> None:
     assert min(support[:4]) > 50 * max(support[4], 1)
 
 
-def test_relations_are_found_and_used() -> None:
+def test_correlations_are_estimated_and_used() -> None:
     """Who likes one item of a half will like its others; offsets alone know nothing of that."""
     model = NeighbourModel(fitted(tastes(3_000), "8"))
     assert model.release.chosen["model"]["factors"] >= 1
@@ -96,7 +96,7 @@ def test_relations_are_found_and_used() -> None:
 
 
 @pytest.mark.parametrize(("people", "epsilon", "pays"), [(60, "1", False), (3_000, "8", True)])
-def test_relations_are_released_where_they_pay(people: int, epsilon: str, pays: bool) -> None:
+def test_relations_are_released_where_they_improve_the_error(people: int, epsilon: str, pays: bool) -> None:
     release = fitted(tastes(people), epsilon)
     assert ("model/factors" in release.tables) is pays
     assert (release.chosen["model"]["items"] > 0) is pays
@@ -107,7 +107,9 @@ def test_relations_are_released_where_they_pay(people: int, epsilon: str, pays: 
     ("people", "epsilon", "delta", "pays"),
     [(3_000, "8", DELTA, True), (3_000, "2", DELTA, False), (3_000, "8", None, False), (60, "1", DELTA, False)],
 )
-def test_factors_are_fitted_anew_where_that_pays(people: int, epsilon: str, delta: str | None, pays: bool) -> None:
+def test_factors_are_fitted_again_where_that_improves_the_error(
+    people: int, epsilon: str, delta: str | None, pays: bool
+) -> None:
     """Where it does not, all of ρ is for what is released without."""
     release = fitted(tastes(people), epsilon, delta)
     assert release.chosen["model"]["refined"] is pays
@@ -124,18 +126,18 @@ def test_items_beyond_those_in_pairs_get_factors() -> None:
     assert model.release.tables["model/factors"].num_rows == 300
     own = {**dict.fromkeys(range(30), 5), **dict.fromkeys(range(150, 180), 1)}
     apart = []
-    for each in (model, unrefined):
-        ratings = [row["rating"] for row in each.predict(own, list(range(300)))]
+    for fitted_model in (model, unrefined):
+        ratings = [row["rating"] for row in fitted_model.predict(own, list(range(300)))]
         apart.append(np.mean(ratings[30:150]) - np.mean(ratings[180:]))
     assert apart[0] > apart[1] + 0.3
     alike = {row["item"] for row in model.related(0, 300)}
     assert len(alike) == model.release.chosen["model"]["items"] - 1, "of others noise would make up what is alike"
 
 
-def test_where_nothing_stands_out_there_is_no_taste() -> None:
+def test_without_significant_correlations_there_are_no_factors() -> None:
     """Its part of the grant is left, and all else is as it was."""
     log, grant = EventLog.of([(1, 0, 5.0)], items=list(range(80)), value_range=(1, 5)), Grant("1", DELTA)
-    release = PrivateNeighbours(relations=True, refine=True).release(log, grant, SeededNoise(1))
+    release = RatingModel(relations=True, refine=True).release(log, grant, SeededNoise(1))
     assert grant.is_spent
     assert "likings" not in release.noise
     assert release.chosen["model"] == {
@@ -148,18 +150,18 @@ def test_where_nothing_stands_out_there_is_no_taste() -> None:
 
 def test_refining_that_cannot_be_is_refused() -> None:
     with pytest.raises(UsageError, match="refine needs δ"):
-        PrivateNeighbours(refine=True).laws(tastes(3), Grant("1"))
+        RatingModel(refine=True).noise_distributions(tastes(3), Grant("1"))
     with pytest.raises(UsageError, match="refine needs relations"):
-        PrivateNeighbours(refine=True, relations=False)
+        RatingModel(refine=True, relations=False)
     with pytest.raises(UsageError, match="refine must be true or false"):
-        PrivateNeighbours(refine="yes")  # type: ignore[arg-type]
+        RatingModel(refine="yes")  # type: ignore[arg-type]
 
 
-def test_whether_they_pay_hangs_on_released_numbers_alone() -> None:
+def test_the_choice_of_relations_depends_on_released_numbers_alone() -> None:
     """Two logs of which the same number of people is released: the same choice, whatever else is in them."""
-    one, two = fitted(tastes(900), "4"), fitted(tastes(900, seed=5), "4")
-    assert one.chosen["model"]["people"] == two.chosen["model"]["people"]
-    assert one.chosen["model"]["items"] == two.chosen["model"]["items"]
+    first, two = fitted(tastes(900), "4"), fitted(tastes(900, seed=5), "4")
+    assert first.chosen["model"]["people"] == two.chosen["model"]["people"]
+    assert first.chosen["model"]["items"] == two.chosen["model"]["items"]
 
 
 @pytest.mark.parametrize("delta", [DELTA, None])
@@ -201,9 +203,9 @@ def test_gaussian_sums_spend_what_epsilon_and_delta_allow_for(refine: bool) -> N
 
 
 def test_the_ledger_charges_what_is_promised_or_less() -> None:
-    request = request_of(NeighboursRequest, epsilon="4", delta=DELTA)
+    request = request_of(RecommenderRequest, epsilon="4", delta=DELTA)
     log = tastes(30)
-    charge = cost(prepared(request, log))
+    charge = cost(prepare_request(request, log))
     assert charge.epsilon <= 4
     assert charge.delta == request.delta
     assert charge.rho is not None
@@ -233,9 +235,9 @@ def test_what_cannot_be_used_is_refused_before_anything_is_spent(changed: dict[s
     }
     log, grant = read_events(table, **how), Grant("1", DELTA)
     with pytest.raises(UsageError, match=words):
-        PrivateNeighbours().laws(log, grant)
+        RatingModel().noise_distributions(log, grant)
     with pytest.raises(UsageError, match=words):
-        PrivateNeighbours().release(log, grant, SeededNoise(1))
+        RatingModel().release(log, grant, SeededNoise(1))
     assert not grant.is_spent
     assert grant.spend()
 
@@ -247,12 +249,12 @@ def test_error_on_movielens(epsilon: str, most: float) -> None:
     table = pq.read_table(Path(os.environ["HEADCOUNT_DATA"]) / "movielens-1m.parquet").drop_null()
     users = np.unique(table["user"].to_numpy(), return_inverse=True)[1]
     ratings = Ratings.of(users, table["item"].to_numpy() - 1, table["rating"].to_numpy(), n_items=3_952)
-    split = share_of_each(ratings, seed=0)
+    split = split_share_per_user(ratings, seed=0)
     model = fit_ratings(split.train, epsilon, DELTA, (1, 5), SeededNoise(0))
-    told = np.concatenate(
+    predicted = np.concatenate(
         [
             model.predict(*split.train.of_user(user), split.queries.items[split.queries.users == user])
             for user in range(ratings.n_users)
         ]
     )
-    assert split.mean_absolute_error(told) <= most
+    assert split.mean_absolute_error(predicted) <= most

@@ -10,7 +10,7 @@ import pytest
 import headcount as hc
 from headcount.accounting.budget import Grant
 from headcount.errors import DataError, UnknownNameError, UsageError
-from headcount.methods.recommender.rating_model import PrivateNeighbours
+from headcount.methods.recommender.rating_model import RatingModel
 from headcount.noise import SeededNoise
 
 LABELS = hc.Catalogue.of(["t", "r", "f", "x", "y"], ["Tea", "Rye", "Fig", "Same", "Same"])
@@ -51,7 +51,7 @@ def test_predictions_stay_within_the_declared_range() -> None:
     wide = hc.fit_neighbours(log(0, 100), epsilon="20", delta="1e-6")
     assert wide.range == (0.0, 100.0)
     predicted = [row["rating"] for row in wide.predict({"t": 100, "r": 100})]
-    assert all(0 <= each <= 100 for each in predicted)
+    assert all(0 <= prediction <= 100 for prediction in predicted)
     assert wide.predict({"r": 25}, ["t"])[0]["rating"] > 75
 
 
@@ -82,14 +82,14 @@ def test_an_item_is_rated_once(model: hc.NeighbourModel) -> None:
         model.predict({"t": 5, "Tea": 4})
 
 
-def test_relations_that_were_not_released_are_not_made_up(model: hc.NeighbourModel) -> None:
+def test_relations_that_were_not_released_are_not_invented(model: hc.NeighbourModel) -> None:
     with pytest.raises(UsageError, match="no relations"):
         model.related("t")
 
 
 def test_a_model_is_a_folder(model: hc.NeighbourModel, tmp_path: Path) -> None:
     folder = model.save(tmp_path / "model")
-    assert sorted(str(each.relative_to(folder)) for each in folder.rglob("*.parquet")) == ["model/items.parquet"]
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*.parquet")) == ["model/items.parquet"]
     back = hc.NeighbourModel.load(folder)
     assert back.predict({"r": 2}) == model.predict({"r": 2})
     assert hc.load(folder).guarantee == model.release.guarantee
@@ -137,5 +137,5 @@ def test_the_estimator_is_thin() -> None:
 
 
 def test_seeded_models_say_so() -> None:
-    release = PrivateNeighbours().release(log(), Grant("1"), SeededNoise(1))
+    release = RatingModel().release(log(), Grant("1"), SeededNoise(1))
     assert not release.is_private

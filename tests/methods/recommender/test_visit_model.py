@@ -17,7 +17,7 @@ from headcount.accounting.zcdp import rho_for
 from headcount.errors import UnknownNameError, UsageError
 from headcount.events.log import EventLog, read_events
 from headcount.methods.recommender.recommender import NeighbourModel
-from headcount.methods.recommender.visit_factors import Habits, factors_of, worthwhile_items
+from headcount.methods.recommender.visit_factors import VisitFactors, factors_of, worthwhile_items
 from headcount.methods.recommender.visit_model import PEOPLE_SHARE, VisitModel
 from headcount.noise import SeededNoise
 from tests.contracts.support.method_facts import Special
@@ -67,11 +67,11 @@ def test_who_has_one_item_of_a_club_is_recommended_its_others() -> None:
     assert {row["item"][0] for row in model.related("b3", 5)} == {"b"}
 
 
-def test_somebody_of_whom_nothing_is_known_is_recommended_what_most_have() -> None:
+def test_a_user_without_history_gets_the_most_popular_items() -> None:
     assert fitted(clubs(2_000), "4").recommend([], 1)[0]["item"] == "all"
 
 
-def test_where_nothing_stands_out_it_recommends_what_most_have() -> None:
+def test_without_significant_relations_popular_items_are_recommended() -> None:
     """Sixty people at ε = 1: whatever somebody has, the order is that of the released weights."""
     model = fitted(clubs(60), "1")
     assert model.release.chosen["model"]["factors"] == 0
@@ -97,15 +97,15 @@ def test_noise_alone_makes_no_factors() -> None:
     assert factors_of(pairs, 6.0, np.full(300, 7), shares, 5_000.0).shape[1] > 0
 
 
-def test_more_people_and_less_noise_take_more_items() -> None:
-    found = [worthwhile_items(people, deviation, 4_000) for people in (500, 50_000) for deviation in (9.0, 0.9)]
-    assert found == sorted(found)
+def test_more_users_and_less_noise_take_more_items() -> None:
+    numbers = [worthwhile_items(people, deviation, 4_000) for people in (500, 50_000) for deviation in (9.0, 0.9)]
+    assert numbers == sorted(numbers)
     assert worthwhile_items(10**9, 0.1, 300) == 300
 
 
-def test_a_common_item_tells_less_of_a_person_than_a_rare_one() -> None:
+def test_a_common_item_tells_less_of_a_user_than_a_rare_one() -> None:
     """Both belong as much to the third; what everybody has may well be there by chance."""
-    habits = Habits(np.array([0.9, 0.05, 0.05]), np.arange(3), np.array([[0.3], [0.3], [0.3]]))
+    habits = VisitFactors(np.array([0.9, 0.05, 0.05]), np.arange(3), np.array([[0.3], [0.3], [0.3]]))
     common, rare = (
         habits.scores(np.array([own]))[2] - habits.scores(np.array([]).astype(int))[2] for own in (0, 1)
     )
@@ -125,7 +125,7 @@ def seasonal(people: int = 1_500) -> EventLog:
 
 
 @pytest.mark.parametrize("delta", [DELTA, None])
-def test_in_a_context_it_recommends_what_people_have_there(delta: str | None) -> None:
+def test_in_a_context_it_recommends_what_users_have_there(delta: str | None) -> None:
     model = NeighbourModel(VisitModel().release(seasonal(), Grant("8", delta), SeededNoise(1)))
     for context, item in (("summer", "ice"), ("Winter", "tea")):
         rows = model.recommend(["rye"], 2, context)
@@ -199,7 +199,7 @@ def test_what_cannot_be_used_is_refused_before_anything_is_spent(changed: dict[s
     assert not grant.is_spent
 
 
-def test_a_model_is_a_folder_that_holds_nobody(tmp_path: Path) -> None:
+def test_a_model_folder_holds_no_user(tmp_path: Path) -> None:
     rows = [(f"person-{n}", item) for n in range(300) for item in ("all", "a0")]
     model = hc.fit_neighbours(EventLog.of(rows, items=ITEMS), epsilon="1", delta=DELTA)
     folder = model.save(tmp_path / "model")
@@ -226,7 +226,7 @@ def test_catalogues_of_hardly_anything(items: list[str], delta: str | None) -> N
         ("hetrec-lastfm-plays", "1", 0.115),
     ],
 )
-def test_recall_for_new_people(log: str, epsilon: str, least: float) -> None:
+def test_recall_for_new_users(log: str, epsilon: str, least: float) -> None:
     """One split; means over ten, a little above these bars, are those of tools/visits_quality.py."""
     from tools.visits_quality import Events, Split
     from tools.visits_quality import fitted as fitted_to
@@ -234,4 +234,4 @@ def test_recall_for_new_people(log: str, epsilon: str, least: float) -> None:
     events = Events(log)
     split = Split(events, 0)
     habits = fitted_to(events.log(split.fitted, context=False), epsilon, 0).habits
-    assert split.recall(lambda _, known: habits.scores(known)) >= least
+    assert split.recall(lambda _, history: habits.scores(history)) >= least

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headcount.methods.tags.denoise import denoised, standing_out, topics
+from headcount.methods.tags.denoise import denoised, keep_significant, topics
 
 DRAWS = np.random.default_rng(1)
 POPULAR = np.linspace(3, 1, 30)
@@ -39,7 +39,7 @@ def test_tags_together_help_to_find_directions() -> None:
     assert helped.directions == 1
 
 
-def test_topics_are_found_again_and_add_up() -> None:
+def test_topics_are_recovered_and_sum_to_one() -> None:
     about, tags = topics(TRUE, 2)
     assert tags.sum(axis=1) == pytest.approx([1, 1])
     assert about @ tags == pytest.approx(TRUE, rel=0.05)
@@ -51,8 +51,8 @@ def test_topics_are_found_again_and_add_up() -> None:
     assert about @ tags == pytest.approx(np.ones((3, 4)))
 
 
-def test_what_stands_out_is_limited_both_ways() -> None:
+def test_significance_is_limited_both_ways() -> None:
     weights = np.array([5.0, 1.0, 9.0, -2.0])
-    assert standing_out(weights, 4.0, 1, 9).tolist() == [2, 0]
-    assert standing_out(weights, 4.0, 3, 9).tolist() == [2, 0, 1]
-    assert standing_out(weights, 0.5, 1, 2).tolist() == [2, 0]
+    assert keep_significant(weights, 4.0, 1, 9).tolist() == [2, 0]
+    assert keep_significant(weights, 4.0, 3, 9).tolist() == [2, 0, 1]
+    assert keep_significant(weights, 0.5, 1, 2).tolist() == [2, 0]

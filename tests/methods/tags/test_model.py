@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 import headcount as hc
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.methods.tags.model import TagModel
 from headcount.methods.tags.recommend import ReleasedModel
 from headcount.methods.tags.request import TagsRequest
-from headcount.methods.tags.synthesize import profiles
+from headcount.methods.tags.synthesize import synthesize
 from headcount.methods.tags.topic_lists import topic_lists
 from headcount.noise import OperatingSystemNoise, SeededNoise
-from headcount.noise.stages import charged_parts, share_out
+from headcount.noise.stages import charged_costs, split_among_stages
 from headcount.releases.release import Release, load
 from headcount.run.charge import cost
-from headcount.run.prepare import prepared
+from headcount.run.prepare import prepare_request
 from tests.contracts.support.method_facts import Special
 from tests.support.curator_runs import planned
 from tests.support.tag_logs import RESOURCES, WORDS, crowd, log_of
@@ -57,7 +57,7 @@ def test_a_large_crowd_has_pairs_and_a_small_one_has_popular_tags(epsilon: str, 
 
 @pytest.mark.parametrize(("epsilon", "delta"), GRANTS)
 def test_the_noise_is_the_one_that_was_announced(epsilon: str, delta: str | None) -> None:
-    announced = TagModel().laws(log_of([]), Grant(epsilon, delta))
+    announced = TagModel().noise_distributions(log_of([]), Grant(epsilon, delta))
     release = released(MANY, epsilon, delta)
     assert {name: release.noise[name] for name in announced} == announced
     assert set(release.noise) == {*announced, "model/pairs"}
@@ -68,13 +68,13 @@ def test_the_noise_is_the_one_that_was_announced(epsilon: str, delta: str | None
 
 @pytest.mark.parametrize(("epsilon", "delta"), GRANTS)
 def test_stages_add_up_to_the_grant_and_delta_goes_to_gaussian_noise(epsilon: str, delta: str | None) -> None:
-    price = Price.of(epsilon, delta)
+    price = Cost.of(epsilon, delta)
     stages = TagModel().stages(log_of([]), price)
     assert [stage.name for stage in stages] == ["marginals", "pairs", "people"]
-    parts = charged_parts(stages, price)
+    parts = charged_costs(stages, price)
     assert sum(part.epsilon for part in parts) == price.epsilon
     assert sum(part.delta for part in parts) == price.delta
-    assert not share_out(stages, price)["people"].delta
+    assert not split_among_stages(stages, price)["people"].delta
     assert len(parts) == (2 if delta else 3)
 
 
@@ -90,7 +90,7 @@ def test_weights_are_near_the_truth() -> None:
 
 def test_a_ledger_is_charged_for_gaussian_noise_by_its_rho() -> None:
     log, request = log_of([]), TagsRequest(epsilon=Decimal(1), delta=Decimal("1e-6"))
-    charge = cost(prepared(request, log))
+    charge = cost(prepare_request(request, log))
     assert charge.rho is not None
     assert 0 < charge.epsilon <= 1
     plan = planned(request, log)
@@ -106,8 +106,8 @@ def test_a_release_comes_back_from_disk(tmp_path: Path) -> None:
     assert again.guarantee == release.guarantee
     assert all(again.tables[name].equals(table) for name, table in release.tables.items())
     assert again.request["tags"] == {"epsilon": "4", "delta": "1e-6"}
-    asked = ReleasedModel.of(again).recommend("r3", k=3)
-    assert asked == ReleasedModel.of(release).recommend("r3", k=3)
+    recommended = ReleasedModel.of(again).recommend("r3", k=3)
+    assert recommended == ReleasedModel.of(release).recommend("r3", k=3)
 
 
 def test_recommended_tags_are_those_of_the_resource_and_ones_own_come_first() -> None:
@@ -128,17 +128,17 @@ def test_recommended_tags_are_those_of_the_resource_and_ones_own_come_first() ->
 def test_topics_tell_the_two_tastes_apart() -> None:
     lists = topic_lists(released(MANY, "8", "1e-6"), 4)
     assert len(lists) >= 2
-    assert sum(each["weight"] for each in lists) == pytest.approx(1)
-    tastes = [{int(each["tag"][1:]) // 12 for each in topic["tags"]} for topic in lists[:2]]
+    assert sum(topic_list["weight"] for topic_list in lists) == pytest.approx(1)
+    tastes = [{int(tag_row["tag"][1:]) // 12 for tag_row in topic["tags"]} for topic in lists[:2]]
     assert tastes in ([{0}, {1}], [{1}, {0}])
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [*GRANTS, ("0.5", "1e-6")])
-def test_synthetic_people_are_as_many_as_counted_and_tag_alike(epsilon: str, delta: str | None) -> None:
+def test_synthetic_users_are_as_many_as_counted_and_tag_alike(epsilon: str, delta: str | None) -> None:
     release = released(MANY, epsilon, delta)
-    table = profiles(release, seed=1)
-    assert table.equals(profiles(release, seed=1))
-    assert not table.equals(profiles(release, seed=2))
+    table = synthesize(release, seed=1)
+    assert table.equals(synthesize(release, seed=1))
+    assert not table.equals(synthesize(release, seed=2))
     people = round(release.tables["model/people"]["users"][0].as_py())
     assert 0.9 * people <= len(set(table["user"].to_pylist())) <= people
     assert set(table["tag"].to_pylist()) <= set(WORDS)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import headcount as hc
 from headcount.accounting.budget import Grant
-from headcount.bounds import UNDRAWN, BoundedTotals, FixedRange, PersonTotals, certify_totals, unit_for
+from headcount.bounds import NO_SECRET, BoundedTotals, FixedRange, UserTotals, finest_unit, seal_user_totals
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import DataError, GrantError, HeadcountError, UsageError
 from headcount.methods.counts.request import ReleaseRequest
@@ -47,9 +47,9 @@ def log_of(records: Sequence[Record], *, span: tuple[Any, Any] | None = (1, 5), 
     return hc.read_events(table, user="who", item="what", **value, **more)
 
 
-def numbers(made: BoundedTotals) -> tuple[int, int, int]:
-    parts = (made.users, made.records, made.distances)
-    return tuple(0 if each is None else int(each.sensitive_values[0]) for each in parts)  # type: ignore[return-value]
+def numbers(totals: BoundedTotals) -> tuple[int, int, int]:
+    parts = (totals.users, totals.records, totals.distances)
+    return tuple(0 if total is None else int(total.sensitive_values[0]) for total in parts)  # type: ignore[return-value]
 
 
 def plain(records: Sequence[Record], limit: int, low: Fraction, high: Fraction, unit: int) -> tuple[int, int, int]:
@@ -77,53 +77,54 @@ units = st.sampled_from([1, 8, 65536])
 def test_totals_are_those_of_plain_python(
     records: list[Record], limit: int, span: tuple[Decimal, Decimal], unit: int
 ) -> None:
-    within = FixedRange.of(*span, unit)
-    made = LocalEngine().measure(log_of(records, span=span), PersonTotals(limit, within), UNDRAWN)
-    assert numbers(made) == plain(records, limit, Fraction(span[0]), Fraction(span[1]), unit)
+    within = FixedRange.rounded(*span, unit)
+    totals = LocalEngine().measure(log_of(records, span=span), UserTotals(limit, within), NO_SECRET)
+    assert numbers(totals) == plain(records, limit, Fraction(span[0]), Fraction(span[1]), unit)
 
 
 @settings(deadline=None)
 @given(records, st.integers(1, 4), spans, units)
-def test_nobody_moves_a_total_by_more_than_is_paid_for(
+def test_one_user_stays_within_the_sensitivity(
     records: list[Record], limit: int, span: tuple[Decimal, Decimal], unit: int
 ) -> None:
-    within = FixedRange.of(*span, unit)
+    within = FixedRange.rounded(*span, unit)
     engine = LocalEngine()
-    made = engine.measure(log_of(records, span=span), PersonTotals(limit, within), UNDRAWN)
-    assert made.distances is not None
-    paid = [each.sensitivity.l1 for each in (made.users, made.records, made.distances)]
-    assert paid == [1, limit, limit * within.reach]
+    totals = engine.measure(log_of(records, span=span), UserTotals(limit, within), NO_SECRET)
+    assert totals.distances is not None
+    paid = [total.sensitivity.l1 for total in (totals.users, totals.records, totals.distances)]
+    assert paid == [1, limit, limit * within.half_width]
     for user in {user for user, _ in records}:
         others = [record for record in records if record[0] != user]
         moved = np.subtract(
-            numbers(made), numbers(engine.measure(log_of(others, span=span), PersonTotals(limit, within), UNDRAWN))
+            numbers(totals),
+            numbers(engine.measure(log_of(others, span=span), UserTotals(limit, within), NO_SECRET)),
         )
         assert (np.abs(moved) <= paid).all()
 
 
 def test_the_bounds_are_reached() -> None:
     """A person with the largest values moves every total by all that is paid for: less noise would not do."""
-    within = FixedRange.of(Decimal(1), Decimal(5), 16)
+    within = FixedRange.rounded(Decimal(1), Decimal(5), 16)
     for value, sign in ((99.0, 1), (-99.0, -1)):
-        moved = numbers(LocalEngine().measure(log_of([("ann", value)] * 9), PersonTotals(4, within), UNDRAWN))
-        assert moved == (1, 4, sign * 4 * within.reach)
+        moved = numbers(LocalEngine().measure(log_of([("ann", value)] * 9), UserTotals(4, within), NO_SECRET))
+        assert moved == (1, 4, sign * 4 * within.half_width)
 
 
-def test_no_sum_whatever_moves_a_total_by_more() -> None:
+def test_no_sum_exceeds_the_sensitivity() -> None:
     """Sums that wrapped around, or are plainly wrong, are cut."""
-    within = FixedRange.of(Decimal(1), Decimal(5), 16)
+    within = FixedRange.rounded(Decimal(1), Decimal(5), 16)
     for records in (0, 1, 3, 10**12):
         for wrong in (2**63 - 1, -(2**63), 10**6):
-            made = certify_totals(np.array([records]), np.array([wrong]), PersonTotals(3, within))
-            assert abs(numbers(made)[2]) <= min(records, 3) * within.reach
-    many = certify_totals(np.full(5, 1), np.full(5, 2**62), PersonTotals(1, FixedRange(-(2**61), 2**61, 1)))
+            totals = seal_user_totals(np.array([records]), np.array([wrong]), UserTotals(3, within))
+            assert abs(numbers(totals)[2]) <= min(records, 3) * within.half_width
+    many = seal_user_totals(np.full(5, 1), np.full(5, 2**62), UserTotals(1, FixedRange(-(2**61), 2**61, 1)))
     assert numbers(many)[2] == 2**62  # and so is the total
 
 
 def test_the_noise_is_the_noise_that_is_planned() -> None:
     """Chi-square at ``LEVEL``, fixed seeds: 1.3 times the scale, or less by as much, is rejected."""
     method, log = Totals(limit=2), log_of([])
-    laws = method.laws(log, Grant(EPSILON))
+    laws = method.noise_distributions(log, Grant(EPSILON))
     scales = {name: scale_of(law) for name, law in laws.items()}
     source = SeededNoise(8)
     drawn: dict[str, list[int]] = {"users": [], "records": [], "sum": []}
@@ -156,7 +157,7 @@ def test_the_grant_is_spent_exactly(span: Any) -> None:
     with recorded_spending() as spent:
         release = Totals(limit=2).release(log_of([("ann", 3.0)], span=span), grant, SeededNoise(1))
     assert grant.is_spent
-    assert sum(Fraction(each.epsilon) for each in spent) == grant.exact
+    assert sum(Fraction(grant.epsilon) for grant in spent) == grant.exact
     assert release.simulated
     assert release.guarantee == Totals(limit=2).guarantee(Grant(EPSILON))
     with pytest.raises(GrantError, match="already spent"):
@@ -189,14 +190,16 @@ def test_large_budgets_give_the_exact_totals() -> None:
 
 
 def test_nothing_but_the_numbers_depends_on_the_log() -> None:
-    seen = []
+    descriptions = []
     for people in ([], [("ann", 4.0)] * 3, [(f"u{n}", 1.0) for n in range(900)]):
         release = hc.release(log_of(people), epsilon=EPSILON, what="totals", limit=3)
         described = {key: value for key, value in release.to_json().items() if key != "created"}
-        seen.append((json.dumps(described), release.sentences(), release.totals.schema, release.totals.num_rows))
+        descriptions.append(
+            (json.dumps(described), release.sentences(), release.totals.schema, release.totals.num_rows)
+        )
         mean = release.totals.to_pylist()[3]
         assert 1 <= mean["low"] <= mean["value"] <= mean["high"] <= 5
-    assert all(each == seen[0] for each in seen)
+    assert all(description == descriptions[0] for description in descriptions)
 
 
 def test_which_records_count() -> None:
@@ -283,18 +286,18 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("read", "change", "said"), BAD, ids=repr)
-def test_what_is_wrong_is_said_before_an_event_is_read(
-    read: dict[str, Any], change: dict[str, Any], said: str
+@pytest.mark.parametrize(("read", "change", "message"), BAD, ids=repr)
+def test_invalid_requests_are_refused_before_reading(
+    read: dict[str, Any], change: dict[str, Any], message: str
 ) -> None:
     log = log_of([("ann", 3.0)], **read)
     log = replace(log, source=Unreadable(log.source))
-    with pytest.raises(HeadcountError, match=said):
+    with pytest.raises(HeadcountError, match=message):
         hc.release(log, **{"epsilon": 1, "what": "totals", "limit": 5, **change})
 
 
 @pytest.mark.parametrize(
-    ("value", "given_", "said"),
+    ("value", "given_", "message"),
     [
         (None, "1,5", "without value="),
         ("stars", "1", "two numbers"),
@@ -305,8 +308,8 @@ def test_what_is_wrong_is_said_before_an_event_is_read(
         ("star", "1,5", "did you mean 'stars'"),
     ],
 )
-def test_a_range_belongs_to_a_value(value: str | None, given_: Any, said: str) -> None:
-    with pytest.raises(HeadcountError, match=said):
+def test_a_range_belongs_to_a_value(value: str | None, given_: Any, message: str) -> None:
+    with pytest.raises(HeadcountError, match=message):
         log_of([], span=None, value=value, value_range=given_)
 
 
@@ -328,9 +331,9 @@ def test_a_release_comes_back(tmp_path: Path) -> None:
 
 def test_values_are_counted_as_finely_as_can_be_drawn() -> None:
     for limit, high, epsilon in ((1, 1, "1"), (50, 5, "0.01"), (10**6, 100, "0.5"), (1, 10**6, "0.001")):
-        unit = unit_for(limit, Decimal(0), Decimal(high), Fraction(epsilon))
+        unit = finest_unit(limit, Decimal(0), Decimal(high), Fraction(epsilon))
         assert unit is not None
-        assert limit * FixedRange.of(Decimal(0), Decimal(high), unit).reach / Fraction(epsilon) <= 2**30
+        assert limit * FixedRange.rounded(Decimal(0), Decimal(high), unit).half_width / Fraction(epsilon) <= 2**30
         assert unit == 65536 or limit * high * unit / Fraction(epsilon) > 2**30
 
 
@@ -340,14 +343,14 @@ HUGE = (1.7e308, -1.7e308, 1e300, 5e-324, 3.0)
 @pytest.mark.parametrize("span", [(1, 5), (-1e8, 1e8), (0, 3000)])
 def test_no_value_makes_numpy_warn(span: tuple[float, float]) -> None:
     """A warning would tell whoever sees the terminal that there is such a value. Warnings are errors here."""
-    unit = unit_for(2, Decimal(str(span[0])), Decimal(str(span[1])), Fraction(1))
+    unit = finest_unit(2, Decimal(str(span[0])), Decimal(str(span[1])), Fraction(1))
     assert unit is not None
-    within = FixedRange.of(Decimal(str(span[0])), Decimal(str(span[1])), unit)
+    within = FixedRange.rounded(Decimal(str(span[0])), Decimal(str(span[1])), unit)
     for value in HUGE:
-        made = LocalEngine().measure(log_of([("ann", value)], span=span), PersonTotals(2, within), UNDRAWN)
-        assert made.distances is not None
+        totals = LocalEngine().measure(log_of([("ann", value)], span=span), UserTotals(2, within), NO_SECRET)
+        assert totals.distances is not None
         cut = min(max(Fraction(value), Fraction(within.low, unit)), Fraction(within.high, unit))
-        assert made.distances.sensitive_values.tolist() == [round(cut * unit) - within.middle]
+        assert totals.distances.sensitive_values.tolist() == [round(cut * unit) - within.middle]
 
 
 @pytest.mark.parametrize("span", [("1e17", "100000000000000004"), ("-1e400", "1e400"), ("-9007199254740994", "0")])

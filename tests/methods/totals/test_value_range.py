@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 
 import headcount as hc
-from headcount.accounting.budget import Grant, Price
-from headcount.bounds import UNDRAWN
+from headcount.accounting.budget import Cost, Grant
+from headcount.bounds import NO_SECRET
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.methods.totals.totals import Totals
-from headcount.methods.totals.value_range import fixed_range, found_range, ladder, range_bound
-from headcount.noise import SeededNoise, add
+from headcount.methods.totals.value_range import estimate_range, fixed_range, range_bound, range_ends
+from headcount.noise import SeededNoise, add_noise
 
 
 def log_of(values: list[float]) -> hc.EventLog:
@@ -32,7 +32,7 @@ def log_of(values: list[float]) -> hc.EventLog:
 
 
 @pytest.mark.parametrize(
-    ("values", "found"),
+    ("values", "ends"),
     [
         ([4.5] * 400 + [9e9], ("4", "8")),
         ([1.0, 5.0] * 400, ("0", "8")),
@@ -41,14 +41,14 @@ def log_of(values: list[float]) -> hc.EventLog:
         ([0.0] * 400, ("0", "0.00390625")),
     ],
 )
-def test_a_range_is_where_people_are(values: list[float], found: tuple[str, str]) -> None:
+def test_a_range_encloses_the_users(values: list[float], ends: tuple[str, str]) -> None:
     release = Totals(limit=1).release(log_of(values), Grant("2"), SeededNoise(3))
-    told = release.chosen["range"]
-    assert (Decimal(told["low"]), Decimal(told["high"])) == tuple(map(Decimal, found))
-    assert f"between {Decimal(told['low']):f} and" in release.explain()
+    range_ends = release.chosen["range"]
+    assert (Decimal(range_ends["low"]), Decimal(range_ends["high"])) == tuple(map(Decimal, ends))
+    assert f"between {Decimal(range_ends['low']):f} and" in release.explain()
     assert "What lies beyond counts as if" in release.explain()
     mean = release.totals.to_pylist()[3]
-    inside = np.clip(values, float(told["low"]), float(told["high"]))
+    inside = np.clip(values, float(range_ends["low"]), float(range_ends["high"]))
     assert mean["low"] <= inside.mean() <= mean["high"]
 
 
@@ -72,23 +72,23 @@ def test_there_is_a_range_whatever_the_values(values: list[float], epsilon: str)
         assert Decimal(release.chosen["range"]["low"]) < Decimal(release.chosen["range"]["high"])
 
 
-def test_every_range_that_can_be_found_can_be_summed_at_its_price() -> None:
+def test_every_selectable_range_can_be_summed_at_its_cost() -> None:
     for limit, price in ((1, "0.00001"), (50, "0.3"), (65536, "1"), (3, "1000")):
-        ends = ladder(limit, Price.of(price))
+        ends = range_ends(limit, Cost.of(price))
         for low, high in (*itertools.pairwise(ends), (ends[0], ends[-1])):
-            assert fixed_range((low, high), limit, Price.of(price)).reach >= 1
+            assert fixed_range((low, high), limit, Cost.of(price)).half_width >= 1
         assert range_bound(ends).grid.size == len(ends) - 1
     with pytest.raises(UsageError, match="more than can be drawn"):
-        ladder(1000, Price.of("0.0000001"))
+        range_ends(1000, Cost.of("0.0000001"))
 
 
 def test_noise_alone_hardly_ever_widens_a_range() -> None:
     """1,000 ranges of one value, 1 wider on average: more than 9 once in 10⁶; without the threshold, all are."""
-    ends = ladder(1, Price.of("1"))
-    exact = LocalEngine(threads=1).measure(log_of([5.0] * 300), range_bound(ends), UNDRAWN)
-    found = [found_range(ends, add(exact, Grant("0.2"), SeededNoise(seed))) for seed in range(1000)]
-    assert sum(each != (Decimal(4), Decimal(8)) for each in found) <= 9
-    noisy = add(exact, Grant("0.2"), SeededNoise(1))
+    ends = range_ends(1, Cost.of("1"))
+    exact = LocalEngine(threads=1).measure(log_of([5.0] * 300), range_bound(ends), NO_SECRET)
+    ranges = [estimate_range(ends, add_noise(exact, Grant("0.2"), SeededNoise(seed))) for seed in range(1000)]
+    assert sum(ends != (Decimal(4), Decimal(8)) for ends in ranges) <= 9
+    noisy = add_noise(exact, Grant("0.2"), SeededNoise(1))
     assert (noisy.values > 0).sum() > 20  # so many cells would be in it
 
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.accounting.budget import Grant, Price
-from headcount.bounds import SupportCounts, certify_support
+from headcount.accounting.budget import Cost, Grant
+from headcount.bounds import BoundedKeySupport, seal_key_support
 from headcount.errors import GrantError, HeadcountError
-from headcount.noise import OperatingSystemNoise, SeededNoise, laplace, select, threshold_for
+from headcount.noise import OperatingSystemNoise, SeededNoise, laplace, select_by_threshold, threshold_for
 
 FALSE_ALARM = 1e-6
 
@@ -47,12 +47,12 @@ def loss(
         factor = epsilon.exp()
         chances = [[reaches(people, threshold, scale) for people in world] for world in (before, after)]
         least = Decimal(0)
-        for one, other in (chances, chances[::-1]):
+        for first, other in (chances, chances[::-1]):
             total = Decimal(0)
             for released in itertools.product((False, True), repeat=len(before)):
                 p, q = (
                     _product(c if out else 1 - c for c, out in zip(world, released, strict=True))
-                    for world in (one, other)
+                    for world in (first, other)
                 )
                 total += max(Decimal(0), p - factor * q)
             least = max(least, total)
@@ -67,18 +67,18 @@ def _product(factors: Any) -> Decimal:
 
 
 @given(st.integers(1, 1000), amounts, deltas)
-def test_what_one_person_alone_has_is_released_with_probability_delta_at_most(
+def test_items_of_a_single_user_are_released_with_probability_delta_at_most(
     limit: int, epsilon: str, delta: str
 ) -> None:
-    threshold = threshold_for(limit, Price.of(epsilon, delta))
+    threshold = threshold_for(limit, Cost.of(epsilon, delta))
     with localcontext() as context:
         context.prec = 80
-        alone = reaches(1, threshold.people, threshold.law.scale)
+        alone = reaches(1, threshold.users_needed, threshold.distribution.scale)
         assert 1 - (1 - alone) ** limit <= Decimal(delta)
         assert limit * alone <= Decimal(delta)  # the union bound itself
-        lower = reaches(1, threshold.people - 1, threshold.law.scale)
-        assert threshold.people == 1 or limit * lower > Decimal(delta), "a lower threshold would have done"
-    assert threshold.law.scale >= Fraction(limit) / Fraction(epsilon)
+        lower = reaches(1, threshold.users_needed - 1, threshold.distribution.scale)
+        assert threshold.users_needed == 1 or limit * lower > Decimal(delta), "a lower threshold would have done"
+    assert threshold.distribution.scale >= Fraction(limit) / Fraction(epsilon)
 
 
 WORLDS = [(0,), (1,), (0, 0), (0, 1), (1, 3), (2, 9), (0, 0, 0), (0, 2, 7), (1, 1, 4), (8, 8, 8)]
@@ -86,106 +86,112 @@ WORLDS = [(0,), (1,), (0, 0), (0, 1), (1, 3), (2, 9), (0, 0, 0), (0, 2, 7), (1, 
 
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "0.01"), ("0.5", "1e-6"), ("3", "0.05"), ("3", "0.9")])
-def test_a_person_who_joins_changes_no_outcome_by_more(world: tuple[int, ...], epsilon: str, delta: str) -> None:
+def test_a_joining_user_changes_no_outcome_by_more_than_epsilon_and_delta(
+    world: tuple[int, ...], epsilon: str, delta: str
+) -> None:
     """All outcomes of a person who has all items of a world, and all those of a bystander item beside them."""
     limit = len(world)
-    threshold = threshold_for(limit, Price.of(epsilon, delta))
+    threshold = threshold_for(limit, Cost.of(epsilon, delta))
     for beside in ((), (0,), (4,)):
         before = (*world, *beside)
         after = (*(people + 1 for people in world), *beside)
-        least = loss(before, after, threshold.people, threshold.law.scale, Decimal(epsilon))
+        least = loss(before, after, threshold.users_needed, threshold.distribution.scale, Decimal(epsilon))
         assert least <= Decimal(delta)
 
 
 def test_the_check_sees_a_lower_threshold() -> None:
     grant = Grant("1", "0.01")
     for limit in (1, 2, 3):
-        threshold = threshold_for(limit, grant.price)
+        threshold = threshold_for(limit, grant.cost)
         before, after = (0,) * limit, (1,) * limit
-        lower = loss(before, after, threshold.people - 1, threshold.law.scale, Decimal(1))
+        lower = loss(before, after, threshold.users_needed - 1, threshold.distribution.scale, Decimal(1))
         assert lower > Decimal("0.01")
 
 
-def test_the_check_sees_a_person_who_was_not_limited() -> None:
-    threshold = threshold_for(1, Price.of("1", "0.01"))
-    assert loss((0,) * 4, (1,) * 4, threshold.people, threshold.law.scale, Decimal(1)) > Decimal("0.01")
-    shared = (threshold.people,) * 4
+def test_an_unbounded_user_is_rejected() -> None:
+    threshold = threshold_for(1, Cost.of("1", "0.01"))
+    assert loss((0,) * 4, (1,) * 4, threshold.users_needed, threshold.distribution.scale, Decimal(1)) > Decimal(
+        "0.01"
+    )
+    shared = (threshold.users_needed,) * 4
     after = tuple(people + 1 for people in shared)
-    assert loss(shared, after, threshold.people, threshold.law.scale, Decimal(1)) > Decimal("0.01")
+    assert loss(shared, after, threshold.users_needed, threshold.distribution.scale, Decimal(1)) > Decimal("0.01")
 
 
-def test_the_check_sees_items_that_nobody_kept() -> None:
+def test_items_without_users_are_rejected() -> None:
     """An item that is in the list though nobody kept it gives away that somebody had it."""
-    threshold = threshold_for(1, Price.of("1", "0.01"))
-    zero = reaches(1, threshold.people + 1, threshold.law.scale)  # as if a count of 0 got noise as well
+    threshold = threshold_for(1, Cost.of("1", "0.01"))
+    zero = reaches(
+        1, threshold.users_needed + 1, threshold.distribution.scale
+    )  # as if a count of 0 got noise as well
     assert 1 - (1 - zero) ** 10 > Decimal("0.01")  # of ten such items
 
 
-def support(people: Sequence[int], limit: int = 2) -> SupportCounts:
-    return certify_support(pa.array([f"i{n:06}" for n in range(len(people))]), np.array(people), limit)
+def support(people: Sequence[int], limit: int = 2) -> BoundedKeySupport:
+    return seal_key_support(pa.array([f"i{n:06}" for n in range(len(people))]), np.array(people), limit)
 
 
 @pytest.mark.parametrize("people", [1, 3, 5, 9])
 def test_items_are_released_with_their_exact_probability(people: int) -> None:
     """Two-sided normal bound at ``FALSE_ALARM`` (4.9 deviations), fixed seed; a threshold off by one is seen."""
     size, grant = 40_000, Grant("1.5", "0.2")
-    threshold = threshold_for(2, Price.of("1.5", "0.2"))
-    released = len(select(support([people] * size), grant, SeededNoise(4)))
+    threshold = threshold_for(2, Cost.of("1.5", "0.2"))
+    released = len(select_by_threshold(support([people] * size), grant, SeededNoise(4)))
 
     def deviations(threshold_people: int) -> float:
-        chance = float(reaches(people, threshold_people, threshold.law.scale))
+        chance = float(reaches(people, threshold_people, threshold.distribution.scale))
         deviation: float = (size * chance * (1 - chance)) ** 0.5
         return abs(released - size * chance) / deviation
 
-    assert deviations(threshold.people) < 4.9
-    assert deviations(threshold.people - 1) > 4.9
-    assert deviations(threshold.people + 1) > 4.9
+    assert deviations(threshold.users_needed) < 4.9
+    assert deviations(threshold.users_needed - 1) > 4.9
+    assert deviations(threshold.users_needed + 1) > 4.9
 
 
 def test_released_items_are_sorted_and_the_grant_is_spent() -> None:
     grant = Grant("1", "1e-6")
     ids = pa.array(["tea", "äther", "Rye", "oat"])
-    made = certify_support(ids, np.array([900, 900, 900, 1]), 1)
-    assert select(made, grant, OperatingSystemNoise()) == ["Rye", "tea", "äther"]
+    support_counts = seal_key_support(ids, np.array([900, 900, 900, 1]), 1)
+    assert select_by_threshold(support_counts, grant, OperatingSystemNoise()) == ["Rye", "tea", "äther"]
     assert grant.is_spent
     with pytest.raises(GrantError, match="already spent"):
-        select(made, grant, OperatingSystemNoise())
-    numbers = certify_support(pa.array([30, 4, 500]), np.array([900, 900, 900]), 1)
-    assert select(numbers, Grant("1", "1e-6"), OperatingSystemNoise()) == [4, 30, 500]
+        select_by_threshold(support_counts, grant, OperatingSystemNoise())
+    numbers = seal_key_support(pa.array([30, 4, 500]), np.array([900, 900, 900]), 1)
+    assert select_by_threshold(numbers, Grant("1", "1e-6"), OperatingSystemNoise()) == [4, 30, 500]
 
 
 def test_no_items_at_all() -> None:
     grant = Grant("1", "1e-6")
-    assert select(support([]), grant, OperatingSystemNoise()) == []
+    assert select_by_threshold(support([]), grant, OperatingSystemNoise()) == []
     assert grant.is_spent
 
 
 def test_a_grant_without_delta_selects_nothing() -> None:
     grant = Grant("1")
     with pytest.raises(GrantError, match="δ above 0"):
-        select(support([3]), grant, SeededNoise(1))
+        select_by_threshold(support([3]), grant, SeededNoise(1))
     assert not grant.is_spent
 
 
 def test_only_support_is_accepted() -> None:
     with pytest.raises(TypeError, match="SupportCounts alone"):
-        select(np.array([3]), Grant("1", "1e-6"), SeededNoise(1))  # type: ignore[arg-type]
+        select_by_threshold(np.array([3]), Grant("1", "1e-6"), SeededNoise(1))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="made by headcount"):
-        SupportCounts(pa.array(["a"]), np.array([1]), 1, object())
+        BoundedKeySupport(pa.array(["a"]), np.array([1]), 1, object())
 
 
 def test_support_does_not_tell_its_size() -> None:
-    one, other = support([3]), support([3] * 50)
-    assert repr(one) == repr(other)
-    assert not hasattr(one, "size")
-    assert not hasattr(one, "__len__")
-    assert not hasattr(one, "shape")
+    small, other = support([3]), support([3] * 50)
+    assert repr(small) == repr(other)
+    assert not hasattr(small, "size")
+    assert not hasattr(small, "__len__")
+    assert not hasattr(small, "shape")
 
 
-def test_items_that_nobody_kept_are_left_out() -> None:
-    made = support([0, 4, 0])
-    assert made.sensitive_ids.to_pylist() == ["i000001"]
-    assert made.sensitive_people.tolist() == [4]
+def test_items_without_users_are_left_out() -> None:
+    support_counts = support([0, 4, 0])
+    assert support_counts.sensitive_ids.to_pylist() == ["i000001"]
+    assert support_counts.sensitive_users.tolist() == [4]
 
 
 def test_opendp_confirms_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,5 +200,5 @@ def test_opendp_confirms_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "scale_for", lambda limit, epsilon: laplace.scale_for(limit, 2 * epsilon))
     grant = Grant("1", "1e-6")
     with pytest.raises(HeadcountError, match="does not pay"):
-        select(support([3]), grant, SeededNoise(1))
+        select_by_threshold(support([3]), grant, SeededNoise(1))
     assert not grant.is_spent

@@ -16,8 +16,8 @@ from scipy import stats
 
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import DiscreteLaplace
-from headcount.bounds import Sample, certify
-from headcount.noise import OperatingSystemNoise, SeededNoise, add, laplace
+from headcount.bounds import SampleRecords, seal_counts
+from headcount.noise import OperatingSystemNoise, SeededNoise, add_noise, laplace
 from headcount.noise.laplace import draw, scale_for
 from headcount.noise.samplers.kernels import discrete
 from tests.mutants.methods import SAMPLERS
@@ -47,7 +47,7 @@ def by_opendp(scale: Fraction, size: int) -> NDArray[np.int64]:
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
-def test_the_bulk_sampler_has_the_exact_law(scale: Fraction) -> None:
+def test_the_bulk_sampler_has_the_exact_distribution(scale: Fraction) -> None:
     values = by_bulk_sampler(scale)
     assert fits_laplace(values, scale) > LEVEL
     for wrong in WRONG:
@@ -55,7 +55,7 @@ def test_the_bulk_sampler_has_the_exact_law(scale: Fraction) -> None:
 
 
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(1, 3), Fraction(200, 9), Fraction(10**6)], ids=str)
-def test_opendp_has_the_exact_law(scale: Fraction) -> None:
+def test_opendp_has_the_exact_distribution(scale: Fraction) -> None:
     """Randomness of the operating system: a false alarm once in 10 million runs of each scale."""
     values = by_opendp(scale, 20_000)
     assert fits_laplace(values, scale) > LEVEL
@@ -149,7 +149,7 @@ def test_a_stream_of_equal_words_does_not_end_the_program() -> None:
         assert 0 <= used <= 500
 
 
-def test_chunks_do_not_repeat_each_other() -> None:
+def test_chunks_of_noise_are_independent() -> None:
     size = 3 * (1 << 16)
     for source in (SeededNoise(1), OperatingSystemNoise()):
         values = draw(DiscreteLaplace(Fraction(1000)), size, source)
@@ -169,16 +169,18 @@ def test_seeded_draws_repeat_and_others_do_not() -> None:
     assert draw(law, 0, real).size == 0
 
 
-# The two doors of ``add``: short vectors go to OpenDP, long ones to the bulk sampler
+# The two doors of ``add_noise``: short vectors go to OpenDP, long ones to the bulk sampler
 
 
 @pytest.mark.parametrize("size", [1_999, 2_000, 5_000])
-def test_add_has_the_exact_law_through_either_door(size: int) -> None:
+def test_add_has_the_exact_distribution_with_either_sampler(size: int) -> None:
     """Randomness of the operating system: a false alarm once in 10 million runs."""
     exact = np.arange(size)
-    noisy = add(certify(Sample(3), "records", exact, exact[:, None]).items, Grant("0.9"), OperatingSystemNoise())
-    assert scale_of(noisy.law) == Fraction(10, 3)
+    noisy = add_noise(
+        seal_counts(SampleRecords(3), "records", exact, exact[:, None]).items, Grant("0.9"), OperatingSystemNoise()
+    )
+    assert scale_of(noisy.distribution) == Fraction(10, 3)
     noise = noisy.values - exact
-    assert fits_laplace(noise, scale_of(noisy.law)) > LEVEL
+    assert fits_laplace(noise, scale_of(noisy.distribution)) > LEVEL
     for wrong in (Fraction(5, 3), Fraction(20, 3)):
         assert fits_laplace(noise, wrong) < LEVEL

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 
 from headcount.accounting.budget import Grant
 from headcount.bounds import bounded
-from headcount.bounds.bounded import FURTHEST_BEHIND, SEAL, Scored
+from headcount.bounds.bounded import MAX_GAP, SEAL, Scored
 from headcount.errors import GrantError, HeadcountError, UsageError
-from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, choose, scale_for
+from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, choose_candidate, scale_for
 from headcount.noise.samplers.kernels import exponential as choosing
 from headcount.noise.selection import exponential as choice
 from headcount.noise.selection.exponential import confirm, draw
-from tests.support.distributions import LEVEL, fits, law_of
+from tests.support.distributions import LEVEL, distribution_of, fits
 
 DRAWS = 12_000
 SCALES = [
@@ -54,7 +54,7 @@ def scored(utilities: Sequence[int], spread: int = 1) -> Scored:
     return Scored(np.array(utilities, dtype=np.int64), spread, SEAL)
 
 
-def exponential_law(behind: Iterable[int], scale: Fraction) -> dict[int, float]:
+def exponential_distribution(behind: Iterable[int], scale: Fraction) -> dict[int, float]:
     """The exact probabilities, from the definition."""
     weights = [math.exp(-int(gap) / scale) for gap in behind]
     return {index: weight / math.fsum(weights) for index, weight in enumerate(weights)}
@@ -63,13 +63,15 @@ def exponential_law(behind: Iterable[int], scale: Fraction) -> dict[int, float]:
 def fits_choice(indices: Sequence[int], law: dict[int, float]) -> float:
     """Return the p-value of a chi-square test; the rarest candidates are pooled until every cell expects 20."""
     rare, pooled = set(), 0.0
-    for index in sorted(law, key=lambda each: law[each]):
+    for index in sorted(law, key=lambda level: law[level]):
         if law[index] * len(indices) < 20 or 0 < pooled * len(indices) < 20:
             rare.add(index)
             pooled += law[index]
     assert len(rare) < len(law), "too few draws to tell anything"
     cell = {index: -1 if index in rare else index for index in law}
-    return fits(Counter(cell[index] for index in indices), law_of((cell[index], p) for index, p in law.items()))
+    return fits(
+        Counter(cell[index] for index in indices), distribution_of((cell[index], p) for index, p in law.items())
+    )
 
 
 def by_sampler(utilities: Sequence[int], scale: Fraction, source: NoiseSource, draws: int = DRAWS) -> list[int]:
@@ -81,29 +83,29 @@ def by_sampler(utilities: Sequence[int], scale: Fraction, source: NoiseSource, d
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
-def test_choices_have_the_exact_law(scale: Fraction) -> None:
+def test_choices_have_the_exact_distribution(scale: Fraction) -> None:
     """Gaps of up to two scales, or one unit where that is more."""
-    utilities = [math.ceil(each * scale / 2) for each in (3, 0, -1, 0, 1)]
-    law = exponential_law(scored(utilities).sensitive_gaps, scale)
+    utilities = [math.ceil(index * scale / 2) for index in (3, 0, -1, 0, 1)]
+    law = exponential_distribution(scored(utilities).sensitive_gaps, scale)
     indices = by_sampler(utilities, scale, SeededNoise(1))
     assert fits_choice(indices, law) > LEVEL
     for wrong in (scale / 2, scale * 2):
-        assert fits_choice(indices, exponential_law(scored(utilities).sensitive_gaps, wrong)) < LEVEL
+        assert fits_choice(indices, exponential_distribution(scored(utilities).sensitive_gaps, wrong)) < LEVEL
 
 
-@pytest.mark.parametrize("utilities", UTILITIES, ids=lambda each: str(each[:6]))
+@pytest.mark.parametrize("utilities", UTILITIES, ids=lambda value: str(value[:6]))
 def test_ties_and_candidates_far_behind(utilities: list[int]) -> None:
     scale = Fraction(3, 2)
     indices = by_sampler(utilities, scale, SeededNoise(2))
-    assert fits_choice(indices, exponential_law(scored(utilities).sensitive_gaps, scale)) > LEVEL
+    assert fits_choice(indices, exponential_distribution(scored(utilities).sensitive_gaps, scale)) > LEVEL
     for wrong in (scale / 2, scale * 2):
-        assert fits_choice(indices, exponential_law(scored(utilities).sensitive_gaps, wrong)) < LEVEL
+        assert fits_choice(indices, exponential_distribution(scored(utilities).sensitive_gaps, wrong)) < LEVEL
 
 
 def test_equals_are_chosen_alike() -> None:
     indices = by_sampler([7] * 9, Fraction(1), SeededNoise(3))
-    assert fits_choice(indices, exponential_law([0] * 9, Fraction(1))) > LEVEL
-    assert fits_choice([0] * DRAWS, exponential_law([0] * 9, Fraction(1))) < LEVEL
+    assert fits_choice(indices, exponential_distribution([0] * 9, Fraction(1))) > LEVEL
+    assert fits_choice([0] * DRAWS, exponential_distribution([0] * 9, Fraction(1))) < LEVEL
 
 
 def test_every_part_of_a_long_list_is_reached() -> None:
@@ -142,30 +144,30 @@ PRICES = [
 
 
 @pytest.mark.parametrize(("utilities", "spread", "epsilon"), PRICES, ids=str)
-def test_choose_has_the_law_that_the_grant_pays_for(
+def test_choose_has_the_distribution_of_its_grant(
     utilities: list[int], spread: int, epsilon: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choice, "confirm", lambda *_: None)  # slow, and tested below
     candidates, source = scored(utilities, spread), SeededNoise(5)
-    indices = [choose(candidates, Grant(epsilon), source) for _ in range(DRAWS)]
+    indices = [choose_candidate(candidates, Grant(epsilon), source) for _ in range(DRAWS)]
     exact = Fraction(max(spread, 1)) / Fraction(epsilon)
-    behind = [max(utilities) - each for each in utilities]
-    assert fits_choice(indices, exponential_law(behind, exact)) > LEVEL
+    behind = [max(utilities) - utility for utility in utilities]
+    assert fits_choice(indices, exponential_distribution(behind, exact)) > LEVEL
     for wrong in (exact / 2, exact * 2):
-        assert fits_choice(indices, exponential_law(behind, wrong)) < LEVEL
+        assert fits_choice(indices, exponential_distribution(behind, wrong)) < LEVEL
 
 
 def test_choices_with_real_randomness() -> None:
     """Randomness of the operating system: a false alarm once in 10 million runs."""
     source = OperatingSystemNoise()
     indices = by_sampler([5, 4, 4, 2], Fraction(20, 9), source)
-    assert fits_choice(indices, exponential_law([0, 1, 1, 3], Fraction(20, 9))) > LEVEL
+    assert fits_choice(indices, exponential_distribution([0, 1, 1, 3], Fraction(20, 9))) > LEVEL
     grant = Grant("50")
-    assert choose(scored([0, 90, 3]), grant, source) == 1
+    assert choose_candidate(scored([0, 90, 3]), grant, source) == 1
     assert grant.is_spent
 
 
-TWINS: dict[str, Callable[[NDArray[np.int32], float], NDArray[np.float64]]] = {
+MUTANTS: dict[str, Callable[[NDArray[np.int32], float], NDArray[np.float64]]] = {
     "half the scale": lambda behind, scale: np.exp(-behind / (scale / 2)),
     "double the scale": lambda behind, scale: np.exp(-behind / (scale * 2)),
     "always the best": lambda behind, scale: (behind == 0).astype(np.float64),
@@ -179,15 +181,15 @@ TWINS: dict[str, Callable[[NDArray[np.int32], float], NDArray[np.float64]]] = {
 }
 
 
-@pytest.mark.parametrize("name", TWINS)
-def test_broken_twins_are_rejected(name: str) -> None:
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutants_are_rejected(name: str) -> None:
     behind, scale = scored([5, 4, 2, 3, 4]).sensitive_gaps, Fraction(20, 9)
-    weights = TWINS[name](behind, float(scale))
+    weights = MUTANTS[name](behind, float(scale))
     generator = np.random.default_rng(6)
     right = np.exp(-behind / float(scale))
-    for seen, accepted in ((weights, False), (right, True)):
-        indices = generator.choice(behind.size, DRAWS, p=seen / seen.sum()).tolist()
-        assert (fits_choice(indices, exponential_law(behind, scale)) > LEVEL) == accepted
+    for candidate_weights, accepted in ((weights, False), (right, True)):
+        indices = generator.choice(behind.size, DRAWS, p=candidate_weights / candidate_weights.sum()).tolist()
+        assert (fits_choice(indices, exponential_distribution(behind, scale)) > LEVEL) == accepted
 
 
 # The price
@@ -195,11 +197,11 @@ def test_broken_twins_are_rejected(name: str) -> None:
 
 def worst_loss(utilities: Sequence[int], changes: Iterable[Sequence[int]], scale: Fraction) -> float:
     """The largest log-ratio of a candidate's probabilities before and after any of the changes."""
-    before = exponential_law(scored(utilities).sensitive_gaps, scale)
+    before = exponential_distribution(scored(utilities).sensitive_gaps, scale)
     worst = 0.0
     for change in changes:
-        moved = [each + by for each, by in zip(utilities, change, strict=True)]
-        after = exponential_law(scored(moved).sensitive_gaps, scale)
+        moved = [utility + by for utility, by in zip(utilities, change, strict=True)]
+        after = exponential_distribution(scored(moved).sensitive_gaps, scale)
         worst = max(worst, *(abs(math.log(before[index] / after[index])) for index in before))
     return worst
 
@@ -215,12 +217,12 @@ def changes_of(size: int, spread: int) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("spread", [1, 2, 3])
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "0.123456789012345678", "2.5"])
-@pytest.mark.parametrize("furthest", [FURTHEST_BEHIND, 4])
+@pytest.mark.parametrize("furthest", [MAX_GAP, 4])
 def test_no_change_within_the_spread_loses_more_than_epsilon(
     spread: int, epsilon: str, furthest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In closed form, over all small neighbours, with the gaps cut and not; the worst comes close to ε."""
-    monkeypatch.setattr(bounded, "FURTHEST_BEHIND", furthest)
+    monkeypatch.setattr(bounded, "MAX_GAP", furthest)
     scale = scale_for(spread, Fraction(epsilon))
     worst = 0.0
     for utilities in ([0, 0, 0], [2, 1, 0], [0, 4, 1], [0, 5, 9]):
@@ -230,7 +232,7 @@ def test_no_change_within_the_spread_loses_more_than_epsilon(
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "2.5"])
-def test_the_price_is_no_higher_than_it_must_be(epsilon: str) -> None:
+def test_the_cost_is_tight(epsilon: str) -> None:
     """A hopeless candidate, of two, that gains all the spread: its probability grows by a factor close to e^ε."""
     scale = scale_for(2, Fraction(epsilon))
     hopeless = [0, math.ceil(20 * scale)]
@@ -279,18 +281,18 @@ class Failing:
 @pytest.mark.parametrize("size", [1, 2, 5_000])
 def test_choose_spends_the_grant_once(source: Any, size: int) -> None:
     candidates, grant = scored([0] * size), Grant("0.5")
-    index = choose(candidates, grant, source)
+    index = choose_candidate(candidates, grant, source)
     assert type(index) is int
     assert 0 <= index < size
     assert grant.is_spent
     with pytest.raises(GrantError, match="already spent"):
-        choose(candidates, grant, source)
+        choose_candidate(candidates, grant, source)
 
 
 def test_a_grant_is_spent_even_if_drawing_fails() -> None:
     grant = Grant("1")
     with pytest.raises(OSError, match="no randomness"):
-        choose(scored([1, 2]), grant, Failing())
+        choose_candidate(scored([1, 2]), grant, Failing())
     assert grant.is_spent
 
 
@@ -298,18 +300,18 @@ def test_a_spent_grant_draws_nothing() -> None:
     grant = Grant("1")
     grant.spend()
     with pytest.raises(GrantError):
-        choose(scored([1, 2]), grant, Failing())  # never asked for words
+        choose_candidate(scored([1, 2]), grant, Failing())  # never asked for words
 
 
 def test_nothing_is_spent_when_the_scale_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     grant = Grant("1e-9")
     with pytest.raises(UsageError, match="more than can be drawn"):
-        choose(scored([1, 2], spread=100), grant, SeededNoise(1))
+        choose_candidate(scored([1, 2], spread=100), grant, SeededNoise(1))
     assert not grant.is_spent
     grant = Grant("1")
     monkeypatch.setattr(choice, "scale_for", lambda spread, epsilon: Fraction(spread) / epsilon / 2)
     with pytest.raises(HeadcountError, match="does not pay"):
-        choose(scored([1, 2]), grant, SeededNoise(1))
+        choose_candidate(scored([1, 2]), grant, SeededNoise(1))
     assert not grant.is_spent
 
 
@@ -327,16 +329,16 @@ class Heir(Scored):
 @pytest.mark.parametrize(
     "forgery",
     [np.array([1, 2]), [1, 2], None, Lookalike(), Heir(np.array([1, 2]), 1, SEAL)],
-    ids=lambda each: type(each).__name__,
+    ids=lambda value: type(value).__name__,
 )
 def test_a_choice_accepts_nothing_but_scored_candidates(forgery: Any) -> None:
     grant = Grant("1")
     with pytest.raises(TypeError, match="Scored candidates alone"):
-        choose(forgery, grant, SeededNoise(1))
+        choose_candidate(forgery, grant, SeededNoise(1))
     assert not grant.is_spent
 
 
-def test_scored_candidates_are_made_by_scores_alone() -> None:
+def test_scored_candidates_come_from_scores_alone() -> None:
     with pytest.raises(TypeError, match=r"made by headcount\.bounding alone"):
         Scored(np.array([1, 2]), 1, object())
 
@@ -363,7 +365,7 @@ def fed(behind: NDArray[np.int32], scale: Fraction, words: NDArray[np.uint32], s
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(200, 9), Fraction(10**6)], ids=str)
 def test_the_size_of_the_buffers_does_not_change_the_choices(scale: Fraction) -> None:
-    behind = scored([math.ceil(each * scale) for each in (5, 4, 1, 0, 3, 5, -9)]).sensitive_gaps
+    behind = scored([math.ceil(level * scale) for level in (5, 4, 1, 0, 3, 5, -9)]).sensitive_gaps
     words = SeededNoise(3).words(8_000)
     whole = fed(behind, scale, words, [words.size])
     assert len(whole) > 300
@@ -375,10 +377,10 @@ def test_the_size_of_the_buffers_does_not_change_the_choices(scale: Fraction) ->
 @pytest.mark.parametrize("size", [5, 17, 1_000])
 def test_choose_resumes_where_a_buffer_ended(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     candidates = scored([0, 3, *range(-40, 0)] * 5)
-    whole = [choose(candidates, Grant("0.7"), SeededNoise(seed)) for seed in range(100)]
+    whole = [choose_candidate(candidates, Grant("0.7"), SeededNoise(seed)) for seed in range(100)]
     assert len(set(whole)) > 5
     monkeypatch.setattr(choice, "_BUFFER", size)
-    assert [choose(candidates, Grant("0.7"), SeededNoise(seed)) for seed in range(100)] == whole
+    assert [choose_candidate(candidates, Grant("0.7"), SeededNoise(seed)) for seed in range(100)] == whole
 
 
 def test_a_stream_of_equal_words_does_not_end_the_program() -> None:
@@ -390,18 +392,18 @@ def test_a_stream_of_equal_words_does_not_end_the_program() -> None:
         assert 0 <= used <= 500
 
 
-def test_one_good_candidate_of_two_million_is_found() -> None:
+def test_the_best_of_two_million_candidates_is_selected() -> None:
     """A try takes 1 + e = 3.7 words on average, and two million tries are expected; the seed fixes both."""
-    utilities = np.full(2_000_000, -FURTHEST_BEHIND, dtype=np.int64)
+    utilities = np.full(2_000_000, -MAX_GAP, dtype=np.int64)
     utilities[1_234_567] = 0
     source = ShortBuffers(SeededNoise(7), size=1 << 18)
-    assert choose(Scored(utilities, 1, SEAL), Grant("1"), source) == 1_234_567
+    assert choose_candidate(Scored(utilities, 1, SEAL), Grant("1"), source) == 1_234_567
     assert source.given < 10 * 3.7 * utilities.size
 
 
 def test_the_largest_exponent_fits() -> None:
     """2^31 - 1 behind at the smallest scale there is: e^(-2^62) never happens."""
-    behind = scored([0, -FURTHEST_BEHIND, -FURTHEST_BEHIND]).sensitive_gaps
-    assert behind.tolist() == [0, FURTHEST_BEHIND, FURTHEST_BEHIND]
+    behind = scored([0, -MAX_GAP, -MAX_GAP]).sensitive_gaps
+    assert behind.tolist() == [0, MAX_GAP, MAX_GAP]
     smallest, source = Fraction(1, 2**31 - 1), SeededNoise(8)
     assert {draw(behind, smallest, source) for _ in range(500)} == {0}

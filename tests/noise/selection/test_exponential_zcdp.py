@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.zcdp import rho_for
 from headcount.errors import GrantError, HeadcountError, UsageError
-from headcount.noise import SeededNoise, peel, scale_of_picks
+from headcount.noise import SeededNoise, choose_top_k, scale_for_picks
 from headcount.noise.selection import exponential_zcdp
 from headcount.noise.selection.top_k import draw
-from headcount.noise.selection.top_k_sparse import draw_sparse
+from headcount.noise.selection.top_k_sparse import draw_top_k_sparse
 from tests.noise.selection.test_top_k import (
-    Law,
+    Distribution,
     Round,
     exponential,
     fits_peeling,
@@ -49,10 +49,12 @@ CASES = [
 
 
 @pytest.mark.parametrize(("counts", "k", "scale"), CASES, ids=str)
-def test_picks_have_the_law_of_the_exponential_mechanism(counts: list[int], k: int, scale: Fraction) -> None:
+def test_picks_have_the_distribution_of_the_exponential_mechanism(
+    counts: list[int], k: int, scale: Fraction
+) -> None:
     own, source = (k, scale.numerator, scale.denominator), SeededNoise(1)
     dense = [tuple(draw(scored(counts).sensitive_gaps, *own, source, anew=True)) for _ in range(DRAWS)]
-    held = [tuple(draw_sparse(sparse(counts), *own, source, anew=True)) for _ in range(DRAWS)]
+    held = [tuple(draw_top_k_sparse(sparse(counts), *own, source, anew=True)) for _ in range(DRAWS)]
     for outcomes in (dense, held):
         assert fits_peeling(outcomes, peeled(counts, k, scale, exponential)) > LEVEL
         assert fits_peeling(outcomes, peeled(counts, k, scale)) < LEVEL  # permute-and-flip
@@ -62,7 +64,7 @@ def test_picks_have_the_law_of_the_exponential_mechanism(counts: list[int], k: i
 def test_k_picks_are_the_k_largest_of_one_draw_of_gumbel_noise() -> None:
     """As the theory says: two picks of three, against the integral over the noise."""
     counts, scale = [2, 0, 1], Fraction(3, 2)
-    weights = [math.exp(each / scale) for each in counts]
+    weights = [math.exp(count / scale) for count in counts]
     # the largest of independent Gumbel variables is the i-th with probability w_i / Σ w, whatever its value is
     law = {
         (i, j): weights[i] / sum(weights) * weights[j] / (sum(weights) - weights[i])
@@ -72,10 +74,10 @@ def test_k_picks_are_the_k_largest_of_one_draw_of_gumbel_noise() -> None:
 
 
 @pytest.mark.parametrize("make", [scored, sparse])
-def test_peel_has_the_law_that_rho_pays_for(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peel_has_the_distribution_of_its_rho(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exponential_zcdp, "confirm", lambda *_: None)  # slow, and tested below
     counts, k, source = [3, 0, 0, 1], 2, SeededNoise(5)
-    outcomes = [tuple(peel(make(counts), k, Grant("3", "1e-2"), source)) for _ in range(DRAWS)]
+    outcomes = [tuple(choose_top_k(make(counts), k, Grant("3", "1e-2"), source)) for _ in range(DRAWS)]
     exact = Fraction(math.sqrt(k / (8 * rho_for(Decimal(3), Decimal("1e-2")))))
     assert fits_peeling(outcomes, peeled(counts, k, exact, exponential)) > LEVEL
     for wrong in (exact / 2, exact * 2):
@@ -85,7 +87,7 @@ def test_peel_has_the_law_that_rho_pays_for(make: Any, monkeypatch: pytest.Monke
 def test_no_buffer_changes_the_outcome_and_every_part_of_a_tie_is_reached() -> None:
     behind = scored([0, 3, *range(-40, 0)] * 5).sensitive_gaps
     whole = [draw(behind, 12, 20, 3, SeededNoise(seed), anew=True) for seed in range(40)]
-    assert all(len(set(each)) == 12 for each in whole)
+    assert all(len(set(outcome)) == 12 for outcome in whole)
     law = dict.fromkeys(itertools.permutations(range(4)), 1 / 24)
     source = SeededNoise(3)
     ties = [tuple(draw(scored([0] * 4).sensitive_gaps, 4, 1, 1, source, anew=True)) for _ in range(DRAWS)]
@@ -98,24 +100,26 @@ def test_no_buffer_changes_the_outcome_and_every_part_of_a_tie_is_reached() -> N
 def joins(counts: Sequence[int]) -> Iterator[list[int]]:
     """Yield the counts with one person more, whatever that person has."""
     for more in itertools.product((0, 1), repeat=len(counts)):
-        yield [count + one for count, one in zip(counts, more, strict=True)]
+        yield [count + added for count, added in zip(counts, more, strict=True)]
 
 
-def renyi(one: Law, other: Law, order: float) -> float:
-    terms = [order * math.log(p) + (1 - order) * math.log(other[each]) for each, p in one.items()]
+def renyi(law: Distribution, other: Distribution, order: float) -> float:
+    terms = [order * math.log(p) + (1 - order) * math.log(other[outcome]) for outcome, p in law.items()]
     most = max(terms)
     return (most + math.log(math.fsum(math.exp(term - most) for term in terms))) / (order - 1)
 
 
-def beyond(one: Law, other: Law, epsilon: float) -> float:
+def beyond(law: Distribution, other: Distribution, epsilon: float) -> float:
     """Return the exact δ at an ε: the hockey-stick divergence."""
-    return math.fsum(max(0.0, p - math.exp(epsilon) * other[each]) for each, p in one.items())
+    return math.fsum(max(0.0, p - math.exp(epsilon) * other[outcome]) for outcome, p in law.items())
 
 
-def both_ways(counts: Sequence[int], k: int, scale: Fraction, one: Round) -> Iterator[tuple[Law, Law]]:
-    before = peeled(counts, k, scale, one)
+def both_ways(
+    counts: Sequence[int], k: int, scale: Fraction, round_law: Round
+) -> Iterator[tuple[Distribution, Distribution]]:
+    before = peeled(counts, k, scale, round_law)
     for with_one_more in joins(counts):
-        after = peeled(with_one_more, k, scale, one)
+        after = peeled(with_one_more, k, scale, round_law)
         yield before, after
         yield after, before
 
@@ -124,9 +128,9 @@ SMALL = [([0, 0], 1), ([1, 0, 0], 2), ([3, 2, 2, 0], 2), ([2, 1, 0], 3), ([9, 9,
 ORDERS = (1.001, 1.5, 2.0, 8.0, 64.0)
 
 
-def most_rho(counts: Sequence[int], k: int, scale: Fraction, one: Round) -> float:
+def most_rho(counts: Sequence[int], k: int, scale: Fraction, round_law: Round) -> float:
     """Return the least ρ that all orders allow for, over everybody who may join or leave."""
-    pairs = both_ways(counts, k, scale, one)
+    pairs = both_ways(counts, k, scale, round_law)
     return max(renyi(*pair, order) / order for pair in pairs for order in ORDERS)
 
 
@@ -148,15 +152,15 @@ def test_that_rho_is_nearly_reached_and_permute_and_flip_breaks_it() -> None:
 @pytest.mark.parametrize(("counts", "k"), SMALL, ids=str)
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.5", "1e-6"), ("1", "1e-3"), ("3", "0.05")])
 def test_picks_at_epsilon_and_delta_keep_them(counts: list[int], k: int, epsilon: str, delta: str) -> None:
-    price = Price.of(epsilon, delta)
+    price = Cost.of(epsilon, delta)
     for paid in (price, price.for_picks(k, instead=False)):
-        pairs = both_ways(counts, k, scale_of_picks(k, 1, paid.rho_of_rounds(k)), exponential)
+        pairs = both_ways(counts, k, scale_for_picks(k, 1, paid.rho_of_rounds(k)), exponential)
         assert max(beyond(*pair, float(epsilon)) for pair in pairs) <= float(delta)
 
 
-def exact_delta(one: Round, pairs: int, scale: Fraction, epsilon: float) -> float:
+def exact_delta(round_law: Round, pairs: int, scale: Fraction, epsilon: float) -> float:
     """Return the δ of a pick from each of many pairs, level with a person and one apart without: by binomials."""
-    (_, p), (_, q) = one([1, 1], scale), one([1, 0], scale)
+    (_, p), (_, q) = round_law([1, 1], scale), round_law([1, 0], scale)
     wins = range(pairs + 1)
     laws = [stats.binom(pairs, chance).pmf(wins).tolist() for chance in (p, q)]
     growth = math.exp(epsilon)
@@ -167,13 +171,13 @@ def exact_delta(one: Round, pairs: int, scale: Fraction, epsilon: float) -> floa
 
 def test_a_hundred_picks_keep_epsilon_and_delta_and_permute_and_flip_does_not() -> None:
     """A person in a hundred contexts of two items: what is told of all of them, exactly."""
-    price = Price.of("1", "1e-6")
-    scale = scale_of_picks(100, 1, price.for_picks(100, instead=False).rho_of_rounds(100))
-    ours, theirs = (exact_delta(one, 100, scale, 1.0) for one in (exponential, permute_and_flip))
+    price = Cost.of("1", "1e-6")
+    scale = scale_for_picks(100, 1, price.for_picks(100, instead=False).rho_of_rounds(100))
+    ours, theirs = (exact_delta(round_law, 100, scale, 1.0) for round_law in (exponential, permute_and_flip))
     assert 0.5e-6 < ours <= 1e-6
     assert theirs > 1000 * 1e-6
     assert exact_delta(exponential, 100, scale / Fraction(103, 100), 1.0) > 1e-6  # nearly all that there is
-    assert exact_delta(exponential, 100, scale_of_picks(100, 1, price.rho), 1.0) < 0.3e-6
+    assert exact_delta(exponential, 100, scale_for_picks(100, 1, price.rho), 1.0) < 0.3e-6
 
 
 # The scale and the grant
@@ -181,9 +185,9 @@ def test_a_hundred_picks_keep_epsilon_and_delta_and_permute_and_flip_does_not() 
 
 def test_the_scale_is_rounded_up_and_grows_with_the_root_of_k() -> None:
     for epsilon, delta, k, rise in (("0.5", "1e-6", 100, 1), ("3", "1e-9", 7, 1), ("0.01", "1e-5", 5_000, 3)):
-        rho = Price.of(epsilon, delta).rho
+        rho = Cost.of(epsilon, delta).rho
         exact = Fraction(k * rise**2) / (8 * Fraction(rho))
-        assert exact <= scale_of_picks(k, rise, rho) ** 2 <= exact * (1 + Fraction(1, 10**6))
+        assert exact <= scale_for_picks(k, rise, rho) ** 2 <= exact * (1 + Fraction(1, 10**6))
 
 
 @pytest.mark.parametrize("make", [scored, sparse])
@@ -192,20 +196,20 @@ def test_peel_spends_the_grant_once(make: Any) -> None:
         Grant("1", "1e-6"),
         Grant("1", "1e-6").split_rho({"a": Decimal("0.5"), "b": Decimal("0.5")})["a"],
     ):
-        assert len(set(peel(make([4, 0, 2, 0]), 3, whole, SeededNoise(1)))) == 3
+        assert len(set(choose_top_k(make([4, 0, 2, 0]), 3, whole, SeededNoise(1)))) == 3
         assert whole.is_spent
         with pytest.raises(GrantError, match="already spent"):
-            peel(make([4, 0, 2, 0]), 3, whole, SeededNoise(1))
+            choose_top_k(make([4, 0, 2, 0]), 3, whole, SeededNoise(1))
 
 
 def test_nothing_is_spent_when_the_scale_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     grant = Grant("1e-9", "1e-100")
     with pytest.raises(UsageError, match="more than can be drawn"):
-        peel(scored([1, 2, 3]), 3, grant, SeededNoise(1))
+        choose_top_k(scored([1, 2, 3]), 3, grant, SeededNoise(1))
     assert not grant.is_spent
-    real = exponential_zcdp.scale_of_picks
-    monkeypatch.setattr(exponential_zcdp, "scale_of_picks", lambda k, rise, rho: real(k, rise, rho) / 2)
+    real = exponential_zcdp.scale_for_picks
+    monkeypatch.setattr(exponential_zcdp, "scale_for_picks", lambda k, rise, rho: real(k, rise, rho) / 2)
     grant = Grant("1", "1e-6")
     with pytest.raises(HeadcountError, match="do not pay"):
-        peel(scored([1, 2, 3]), 2, grant, SeededNoise(1))
+        choose_top_k(scored([1, 2, 3]), 2, grant, SeededNoise(1))
     assert not grant.is_spent

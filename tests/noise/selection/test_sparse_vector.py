@@ -20,11 +20,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
 from headcount.errors import GrantError
-from headcount.noise import SeededNoise, SparseVector, sparse_laws, sparse_shares
+from headcount.noise import SeededNoise, SparseVector, sparse_vector_noise, sparse_vector_split
 from tests.support.distributions import LEVEL, binomial
 from tests.support.forks import in_a_fork
 
@@ -56,11 +56,11 @@ def exact(outcomes: list[bool], values: list[int], threshold: int, scales: tuple
 
 def test_the_scales_pay_for_the_grant() -> None:
     for positives in (1, 4, 20):
-        laws = sparse_laws(3, positives, Price.of("0.7"))
+        laws = sparse_vector_noise(3, positives, Cost.of("0.7"))
         paid = 3 / laws.threshold.scale + 2 * positives * 3 / laws.distance.scale
         assert Fraction("0.7") * Fraction("0.999999") < paid <= Fraction("0.7")
-        assert sum(sparse_shares(positives).values()) == 1
-    assert sparse_shares(4)["threshold"] < sparse_shares(1)["threshold"]
+        assert sum(sparse_vector_split(positives).values()) == 1
+    assert sparse_vector_split(4)["threshold"] < sparse_vector_split(1)["threshold"]
 
 
 @pytest.mark.parametrize(
@@ -68,29 +68,29 @@ def test_the_scales_pay_for_the_grant() -> None:
 )
 def test_outcomes_have_exactly_their_probability(values: list[int], outcome: list[bool]) -> None:
     runs, threshold = 4_000, 4
-    laws = sparse_laws(1, 2, Price.of("2"))
-    source, seen = SeededNoise(7), 0
+    laws = sparse_vector_noise(1, 2, Cost.of("2"))
+    source, hits = SeededNoise(7), 0
     for _ in range(runs):
         test = SparseVector(threshold, 1, 2, Grant("2"), source)
-        seen += [test.is_large(distance(value)) for value in values] == outcome
+        hits += [test.is_large(distance(value)) for value in values] == outcome
     expected = exact(outcome, values, threshold, (laws.threshold.scale, laws.distance.scale))
-    assert binomial(seen, runs, expected) > LEVEL
+    assert binomial(hits, runs, expected) > LEVEL
     half = exact(outcome, values, threshold, (laws.threshold.scale / 2, laws.distance.scale / 2))
-    assert binomial(seen, runs, half) < LEVEL
+    assert binomial(hits, runs, half) < LEVEL
 
 
 def test_no_outcome_is_likelier_than_the_grant_allows() -> None:
     """All outcomes of 6 tests on neighbours, exactly; without noise on the threshold the loss is larger."""
     epsilon, positives = 1.0, 2
-    laws = sparse_laws(1, positives, Price.of("1"))
+    laws = sparse_vector_noise(1, positives, Cost.of("1"))
     scales = laws.threshold.scale, laws.distance.scale
-    one, other = [4, 2, 4, 2, 4, 2], [3, 3, 3, 3, 3, 3]
+    lower, other = [4, 2, 4, 2, 4, 2], [3, 3, 3, 3, 3, 3]
     worst = 0.0
     for code in range(2**6):
         outcome = [bool(code >> place & 1) for place in range(6)]
         if sum(outcome) > positives or (sum(outcome) == positives and not outcome[-1]):
             continue
-        chances = [exact(outcome, values, 5, scales) for values in (one, other)]
+        chances = [exact(outcome, values, 5, scales) for values in (lower, other)]
         worst = max(worst, abs(math.log(chances[0] / chances[1])))
     assert 0.2 < worst <= epsilon
     many = [False] * 60
@@ -121,7 +121,7 @@ def test_the_whole_grant_is_spent_at_the_start() -> None:
         SparseVector(10, 1, 3, Grant("1", "1e-6"), SeededNoise(1))
 
 
-def test_only_single_distances_of_the_right_reach_are_compared() -> None:
+def test_only_single_distances_of_the_declared_sensitivity_are_compared() -> None:
     test = SparseVector(10, 1, 3, Grant("1"), SeededNoise(1))
     with pytest.raises(TypeError, match="Bounded"):
         test.is_large(np.array([1]))  # type: ignore[arg-type]
@@ -130,7 +130,7 @@ def test_only_single_distances_of_the_right_reach_are_compared() -> None:
     two = Bounded(np.array([1, 2]), Sensitivity(1, 1, 1), SEAL)
     with pytest.raises(ValueError, match="one distance"):
         test.is_large(two)
-    assert isinstance(sparse_laws(1, 1, Price.of("1")).threshold, DiscreteLaplace)
+    assert isinstance(sparse_vector_noise(1, 1, Cost.of("1")).threshold, DiscreteLaplace)
 
 
 class SlowNoise(SeededNoise):
@@ -147,23 +147,23 @@ def test_threads_together_find_no_more_large_ones_than_were_paid_for() -> None:
 
     def ask() -> int:
         together.wait()
-        found = 0
+        large_count = 0
         for _ in range(4):
             with suppress(GrantError):
-                found += test.is_large(distance(1_000))
-        return found
+                large_count += test.is_large(distance(1_000))
+        return large_count
 
     with ThreadPoolExecutor(12) as pool:
-        told = sum(each.result() for each in [pool.submit(ask) for _ in range(12)])
-    assert told == 5
+        large_count = sum(future.result() for future in [pool.submit(ask) for _ in range(12)])
+    assert large_count == 5
     assert test.left == 0
 
 
 def test_forks_compare_nothing() -> None:
     test = SparseVector(0, 1, 2, Grant("50"), SeededNoise(1))
-    told = [in_a_fork(lambda: test.is_large(distance(1_000))) for _ in range(10)]
-    assert {kind for kind, _ in told} == {"GrantError"}
-    assert "in the process that made it" in told[0][1]
+    outcomes = [in_a_fork(lambda: test.is_large(distance(1_000))) for _ in range(10)]
+    assert {kind for kind, _ in outcomes} == {"GrantError"}
+    assert "in the process that made it" in outcomes[0][1]
     assert test.is_large(distance(1_000)), "here it goes on"
 
 

@@ -20,16 +20,16 @@ import pytest
 from numpy.typing import NDArray
 
 from headcount.accounting.budget import Grant
-from headcount.bounds.bounded import FURTHEST_BEHIND, SEAL, Scored
+from headcount.bounds.bounded import MAX_GAP, SEAL, Scored
 from headcount.errors import GrantError, HeadcountError, UsageError
-from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, peel, scale_for
+from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, choose_top_k, scale_for
 from headcount.noise.samplers.kernels import exponential as choosing
 from headcount.noise.selection import top_k
 from headcount.noise.selection.top_k import draw
-from tests.support.distributions import LEVEL, fits, law_of
+from tests.support.distributions import LEVEL, distribution_of, fits
 
 DRAWS = 12_000
-Law = dict[tuple[int, ...], float]
+Distribution = dict[tuple[int, ...], float]
 Round = Callable[[Sequence[int], Fraction], list[float]]
 
 
@@ -40,7 +40,7 @@ def scored(utilities: Sequence[int], rise: int | None = 1) -> Scored:
 def permute_and_flip(utilities: Sequence[int], scale: Fraction) -> list[float]:
     """The exact probabilities of one round, from the definition: every order is as likely as any other."""
     size, best = len(utilities), max(utilities)
-    stays = [math.exp(-(best - each) / scale) for each in utilities]
+    stays = [math.exp(-(best - utility) / scale) for utility in utilities]
     chosen = [0.0] * size
     for order in itertools.permutations(range(size)):
         reached = 1 / math.factorial(size)
@@ -52,30 +52,30 @@ def permute_and_flip(utilities: Sequence[int], scale: Fraction) -> list[float]:
 
 def exponential(utilities: Sequence[int], scale: Fraction) -> list[float]:
     """What the exponential mechanism would choose."""
-    weights = [math.exp((each - max(utilities)) / scale) for each in utilities]
+    weights = [math.exp((utility - max(utilities)) / scale) for utility in utilities]
     return [weight / math.fsum(weights) for weight in weights]
 
 
-def peeled(utilities: Sequence[int], k: int, scale: Fraction, one: Round = permute_and_flip) -> Law:
+def peeled(utilities: Sequence[int], k: int, scale: Fraction, round_law: Round = permute_and_flip) -> Distribution:
     """The exact probabilities of all ordered outcomes: a round, and then the same with one candidate fewer."""
-    law: Law = {(): 1.0}
+    law: Distribution = {(): 1.0}
     for _ in range(k):
-        longer: Law = {}
+        longer: Distribution = {}
         for taken, p in law.items():
             left = [index for index in range(len(utilities)) if index not in taken]
-            chances = one([utilities[index] for index in left], scale)
+            chances = round_law([utilities[index] for index in left], scale)
             longer |= {(*taken, index): p * chance for index, chance in zip(left, chances, strict=True)}
         law = longer
     return law
 
 
-def with_the_first_best(utilities: Sequence[int], k: int, scale: Fraction) -> Law:
+def with_the_first_best(utilities: Sequence[int], k: int, scale: Fraction) -> Distribution:
     """A broken twin: all rounds count from the best of the first, going round and round until one stays."""
     best = max(utilities)
-    stays = [math.exp(-(best - each) / scale) for each in utilities]
-    law: Law = {(): 1.0}
+    stays = [math.exp(-(best - utility) / scale) for utility in utilities]
+    law: Distribution = {(): 1.0}
     for _ in range(k):
-        longer: Law = {}
+        longer: Distribution = {}
         for taken, p in law.items():
             left = [index for index in range(len(utilities)) if index not in taken]
             chosen, nobody = dict.fromkeys(left, 0.0), 0.0
@@ -90,7 +90,7 @@ def with_the_first_best(utilities: Sequence[int], k: int, scale: Fraction) -> La
     return law
 
 
-def with_replacement(utilities: Sequence[int], k: int, scale: Fraction) -> Law:
+def with_replacement(utilities: Sequence[int], k: int, scale: Fraction) -> Distribution:
     """A broken twin: whoever is taken may be taken again."""
     chances = permute_and_flip(utilities, scale)
     places = range(len(utilities))
@@ -99,17 +99,17 @@ def with_replacement(utilities: Sequence[int], k: int, scale: Fraction) -> Law:
     }
 
 
-def fits_peeling(outcomes: Sequence[tuple[int, ...]], law: Law) -> float:
+def fits_peeling(outcomes: Sequence[tuple[int, ...]], law: Distribution) -> float:
     """Return the p-value of a chi-square test; the rarest outcomes are pooled until every cell expects 20."""
     rare, pooled = set(), 0.0
-    for outcome in sorted(law, key=lambda each: law[each]):
+    for outcome in sorted(law, key=lambda outcome: law[outcome]):
         if law[outcome] * len(outcomes) < 20 or 0 < pooled * len(outcomes) < 20:
             rare.add(outcome)
             pooled += law[outcome]
     assert len(rare) < len(law), "too few draws to tell anything"
     cell = {outcome: () if outcome in rare else outcome for outcome in law}
-    seen = Counter(cell.get(each, each) for each in outcomes)
-    return fits(seen, law_of((cell[outcome], p) for outcome, p in law.items()))
+    observed = Counter(cell.get(outcome, outcome) for outcome in outcomes)
+    return fits(observed, distribution_of((cell[outcome], p) for outcome, p in law.items()))
 
 
 def by_sampler(
@@ -119,10 +119,10 @@ def by_sampler(
     return [tuple(draw(behind, k, scale.numerator, scale.denominator, source)) for _ in range(draws)]
 
 
-def by_law(law: Law, seed: int) -> list[tuple[int, ...]]:
+def drawn_from(law: Distribution, seed: int) -> list[tuple[int, ...]]:
     """Draw from an exact law by other means."""
     outcomes = list(law)
-    places = np.random.default_rng(seed).choice(len(outcomes), DRAWS, p=[law[each] for each in outcomes])
+    places = np.random.default_rng(seed).choice(len(outcomes), DRAWS, p=[law[outcome] for outcome in outcomes])
     return [outcomes[place] for place in places]
 
 
@@ -143,14 +143,14 @@ CASES = [
 
 
 @pytest.mark.parametrize(("utilities", "k", "scale"), CASES, ids=str)
-def test_outcomes_have_the_exact_law(utilities: list[int], k: int, scale: Fraction) -> None:
+def test_outcomes_have_the_exact_distribution(utilities: list[int], k: int, scale: Fraction) -> None:
     outcomes = by_sampler(utilities, k, scale, SeededNoise(1))
     assert fits_peeling(outcomes, peeled(utilities, k, scale)) > LEVEL
     for wrong in (scale / 2, scale * 2):
         assert fits_peeling(outcomes, peeled(utilities, k, wrong)) < LEVEL
 
 
-def test_the_enumerated_law_is_a_law() -> None:
+def test_the_enumerated_distribution_sums_to_one() -> None:
     """And one round of it is noisy max with exponential noise: for two, P(the worse) = e^(-gap / scale) / 2."""
     for utilities, k, scale in CASES:
         assert math.fsum(peeled(utilities, k, scale).values()) == pytest.approx(1, rel=1e-12)
@@ -159,19 +159,19 @@ def test_the_enumerated_law_is_a_law() -> None:
 
 def test_one_round_is_never_worse_than_the_exponential_mechanism() -> None:
     for utilities, _, scale in CASES:
-        behind = [max(utilities) - each for each in utilities]
+        behind = [max(utilities) - utility for utility in utilities]
         ours, theirs = permute_and_flip(utilities, scale), exponential(utilities, scale)
         assert np.dot(ours, behind) <= np.dot(theirs, behind) + 1e-12
 
 
-TWINS: dict[str, Callable[[Sequence[int], int, Fraction], Law]] = {
+MUTANTS: dict[str, Callable[[Sequence[int], int, Fraction], Distribution]] = {
     "the exponential mechanism": lambda utilities, k, scale: peeled(utilities, k, scale, exponential),
     "the best of the first round": with_the_first_best,
     "with replacement": with_replacement,
     "half the scale": lambda utilities, k, scale: peeled(utilities, k, scale / 2),
     "double the scale": lambda utilities, k, scale: peeled(utilities, k, scale * 2),
     "the scale of one round": lambda utilities, k, scale: peeled(utilities, k, scale / k),
-    "worst first": lambda utilities, k, scale: peeled([-each for each in utilities], k, scale),
+    "worst first": lambda utilities, k, scale: peeled([-utility for utility in utilities], k, scale),
     "one place on": lambda utilities, k, scale: peeled([*utilities[1:], utilities[0]], k, scale),
     "last taken in front": lambda utilities, k, scale: {
         outcome[::-1]: p for outcome, p in peeled(utilities, k, scale).items()
@@ -179,30 +179,32 @@ TWINS: dict[str, Callable[[Sequence[int], int, Fraction], Law]] = {
 }
 
 
-@pytest.mark.parametrize("name", TWINS)
-def test_broken_twins_are_rejected(name: str) -> None:
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutants_are_rejected(name: str) -> None:
     utilities, k, scale = [9, 6, 5, 3], 2, Fraction(20, 9)
     law = peeled(utilities, k, scale)
-    assert fits_peeling(by_law(TWINS[name](utilities, k, scale), 6), law) < LEVEL
-    assert fits_peeling(by_law(law, 6), law) > LEVEL
-    assert fits_peeling(by_sampler(utilities, k, scale, SeededNoise(7)), TWINS[name](utilities, k, scale)) < LEVEL
+    assert fits_peeling(drawn_from(MUTANTS[name](utilities, k, scale), 6), law) < LEVEL
+    assert fits_peeling(drawn_from(law, 6), law) > LEVEL
+    assert (
+        fits_peeling(by_sampler(utilities, k, scale, SeededNoise(7)), MUTANTS[name](utilities, k, scale)) < LEVEL
+    )
 
 
 def test_equals_come_in_any_order() -> None:
     outcomes = by_sampler([7] * 4, 4, Fraction(1), SeededNoise(3))
     law = dict.fromkeys(itertools.permutations(range(4)), 1 / 24)
     assert fits_peeling(outcomes, law) > LEVEL
-    assert fits_peeling([tuple(sorted(each)) for each in outcomes], law) < LEVEL
+    assert fits_peeling([tuple(sorted(outcome)) for outcome in outcomes], law) < LEVEL
 
 
 def test_every_part_of_a_long_list_is_reached() -> None:
     """300,000 equals, by tenths; a draw that left the last tenth out would be seen."""
     behind = np.zeros(300_000, dtype=np.int32)
     source = ShortBuffers(SeededNoise(4))
-    found = [index // 30_000 for _ in range(100) for index in draw(behind, 50, 1, 1, source)]
+    tenths = [index // 30_000 for _ in range(100) for index in draw(behind, 50, 1, 1, source)]
     law = dict.fromkeys(range(10), 0.1)
-    assert fits(Counter(found), law) > LEVEL
-    assert fits(Counter(tenth % 9 for tenth in found), law) < LEVEL
+    assert fits(Counter(tenths), law) > LEVEL
+    assert fits(Counter(tenth % 9 for tenth in tenths), law) < LEVEL
 
 
 class ShortBuffers:
@@ -229,12 +231,12 @@ PRICES = [
 
 
 @pytest.mark.parametrize(("utilities", "k", "rise", "epsilon"), PRICES, ids=str)
-def test_peel_has_the_law_that_the_grant_pays_for(
+def test_peel_has_the_distribution_of_its_grant(
     utilities: list[int], k: int, rise: int, epsilon: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(top_k, "confirm", lambda *_: None)  # slow, and tested elsewhere
     candidates, source = scored(utilities, rise), SeededNoise(5)
-    outcomes = [tuple(peel(candidates, k, Grant(epsilon), source)) for _ in range(DRAWS)]
+    outcomes = [tuple(choose_top_k(candidates, k, Grant(epsilon), source)) for _ in range(DRAWS)]
     exact = Fraction(k * rise) / Fraction(epsilon)
     assert fits_peeling(outcomes, peeled(utilities, k, exact)) > LEVEL
     for wrong in (exact / 2, exact * 2):
@@ -247,7 +249,7 @@ def test_peeling_with_real_randomness() -> None:
     outcomes = by_sampler([5, 4, 4, 2], 2, Fraction(20, 9), source, draws=4_000)
     assert fits_peeling(outcomes, peeled([5, 4, 4, 2], 2, Fraction(20, 9))) > LEVEL
     grant = Grant("50")
-    assert peel(scored([0, 90, 3, 50]), 2, grant, source) == [1, 3]
+    assert choose_top_k(scored([0, 90, 3, 50]), 2, grant, source) == [1, 3]
     assert grant.is_spent
 
 
@@ -258,7 +260,7 @@ def worst_loss(utilities: Sequence[int], k: int, scale: Fraction, most: int = 1)
     """The largest log-ratio of any ordered outcome's probabilities, over all who raise any of the utilities."""
     before, worst = peeled(utilities, k, scale), 0.0
     for change in itertools.product(range(most + 1), repeat=len(utilities)):
-        after = peeled([each + by for each, by in zip(utilities, change, strict=True)], k, scale)
+        after = peeled([utility + by for utility, by in zip(utilities, change, strict=True)], k, scale)
         worst = max(worst, *(abs(math.log(before[outcome] / after[outcome])) for outcome in before))
     return worst
 
@@ -268,7 +270,7 @@ COUNTS = [[0, 0, 0], [2, 1, 0], [4, 4, 1], [0, 0, 5, 9], [3, 2, 2, 1], [0, 1, 0,
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "2.5"])
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_no_person_loses_more_than_epsilon(k: int, epsilon: str) -> None:
+def test_the_privacy_loss_of_a_user_is_at_most_epsilon(k: int, epsilon: str) -> None:
     """In closed form, over all who may join small logs, and so over all who may leave."""
     scale = scale_for(k, Fraction(epsilon))
     for utilities in COUNTS:
@@ -277,7 +279,7 @@ def test_no_person_loses_more_than_epsilon(k: int, epsilon: str) -> None:
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "2.5"])
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_the_price_is_no_higher_than_it_must_be(k: int, epsilon: str) -> None:
+def test_the_cost_is_tight(k: int, epsilon: str) -> None:
     """Hopeless candidates who win all the same: each gains a factor close to e^(ε/K) from somebody who joins."""
     scale = scale_for(k, Fraction(epsilon))
     hopeless = [*[math.ceil(20 * scale)] * 2, *[0] * k]
@@ -301,13 +303,13 @@ def test_scores_that_go_both_ways_would_lose_more() -> None:
 @pytest.mark.parametrize(("size", "k"), [(1, 1), (2, 1), (2, 2), (5_000, 1), (5_000, 40), (700, 700)])
 def test_peel_spends_the_grant_once(source: Any, size: int, k: int) -> None:
     candidates, grant = scored([0] * size), Grant("0.5")
-    taken = peel(candidates, k, grant, source)
+    taken = choose_top_k(candidates, k, grant, source)
     assert len(set(taken)) == len(taken) == k
     assert {type(index) for index in taken} == {int}
     assert set(taken) <= set(range(size))
     assert grant.is_spent
     with pytest.raises(GrantError, match="already spent"):
-        peel(candidates, k, grant, source)
+        choose_top_k(candidates, k, grant, source)
 
 
 class Failing:
@@ -325,7 +327,7 @@ class Failing:
 def test_a_grant_is_spent_even_if_drawing_fails() -> None:
     grant = Grant("1")
     with pytest.raises(OSError, match="no randomness"):
-        peel(scored([1, 2]), 1, grant, Failing())
+        choose_top_k(scored([1, 2]), 1, grant, Failing())
     assert grant.is_spent
 
 
@@ -333,33 +335,33 @@ def test_a_spent_grant_draws_nothing() -> None:
     grant = Grant("1")
     grant.spend()
     with pytest.raises(GrantError):
-        peel(scored([1, 2]), 1, grant, Failing())  # never asked for words
+        choose_top_k(scored([1, 2]), 1, grant, Failing())  # never asked for words
 
 
 @pytest.mark.parametrize("k", [0, -1, 4, 10**9])
 def test_as_many_as_there_are_at_most(k: int) -> None:
     grant = Grant("1")
     with pytest.raises(UsageError, match="k must lie between 1 and 3, the number of candidates"):
-        peel(scored([1, 2, 3]), k, grant, SeededNoise(1))
+        choose_top_k(scored([1, 2, 3]), k, grant, SeededNoise(1))
     assert not grant.is_spent
 
 
-def test_what_a_joining_person_may_lower_cannot_be_peeled() -> None:
+def test_scores_that_a_joining_user_lowers_cannot_be_peeled() -> None:
     grant = Grant("1")
     with pytest.raises(ValueError, match="may lower"):
-        peel(scored([1, 2, 3], rise=None), 1, grant, SeededNoise(1))
+        choose_top_k(scored([1, 2, 3], rise=None), 1, grant, SeededNoise(1))
     assert not grant.is_spent
 
 
 def test_nothing_is_spent_when_the_scale_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     grant = Grant("1e-9")
     with pytest.raises(UsageError, match="more than can be drawn"):
-        peel(scored([1, 2, 3]), 3, grant, SeededNoise(1))
+        choose_top_k(scored([1, 2, 3]), 3, grant, SeededNoise(1))
     assert not grant.is_spent
     grant = Grant("1")
     monkeypatch.setattr(top_k, "scale_for", lambda rise, epsilon: Fraction(rise) / epsilon / 2)
     with pytest.raises(HeadcountError, match="does not pay"):
-        peel(scored([1, 2, 3]), 2, grant, SeededNoise(1))
+        choose_top_k(scored([1, 2, 3]), 2, grant, SeededNoise(1))
     assert not grant.is_spent
 
 
@@ -370,12 +372,12 @@ class Heir(Scored):
 @pytest.mark.parametrize(
     "forgery",
     [np.array([1, 2]), [1, 2], None, Heir(np.array([1, 2]), 1, SEAL, rise=1)],
-    ids=lambda each: type(each).__name__,
+    ids=lambda value: type(value).__name__,
 )
 def test_peeling_accepts_nothing_but_scored_candidates(forgery: Any) -> None:
     grant = Grant("1")
     with pytest.raises(TypeError, match="Scored candidates alone"):
-        peel(forgery, 1, grant, SeededNoise(1))
+        choose_top_k(forgery, 1, grant, SeededNoise(1))
     assert not grant.is_spent
 
 
@@ -404,14 +406,14 @@ def test_a_stream_of_equal_words_does_not_end_the_program() -> None:
 
 
 def test_the_best_of_two_million_come_out() -> None:
-    utilities = np.full(2_000_000, -FURTHEST_BEHIND, dtype=np.int64)
+    utilities = np.full(2_000_000, -MAX_GAP, dtype=np.int64)
     utilities[[1_234_567, 7]] = [0, -1000]
-    assert peel(Scored(utilities, 1, SEAL, rise=1), 2, Grant("1"), SeededNoise(7)) == [1_234_567, 7]
+    assert choose_top_k(Scored(utilities, 1, SEAL, rise=1), 2, Grant("1"), SeededNoise(7)) == [1_234_567, 7]
 
 
 def test_the_largest_exponent_fits() -> None:
     """2^31 - 1 behind at the smallest scale there is: e^(-2^62) never happens while somebody better is left."""
-    behind = scored([0, -FURTHEST_BEHIND, -2 * FURTHEST_BEHIND]).sensitive_gaps
+    behind = scored([0, -MAX_GAP, -2 * MAX_GAP]).sensitive_gaps
     source = SeededNoise(8)
     outcomes = {tuple(draw(behind, 3, 1, 2**31 - 1, source)) for _ in range(300)}
     assert outcomes == {(0, 1, 2), (0, 2, 1)}  # what lies beyond the cut is all alike

@@ -18,18 +18,18 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import SparseCounts, SparseScored, certify_sparse, sparse_scores
+from headcount.bounds import SparseCounts, SparseScored, seal_sparse_counts, sparse_scores
 from headcount.bounds.bounded import SEAL
 from headcount.errors import GrantError, UsageError
-from headcount.noise import OperatingSystemNoise, SeededNoise, peel
+from headcount.noise import OperatingSystemNoise, SeededNoise, choose_top_k
 from headcount.noise.samplers.kernels import exponential
 from headcount.noise.selection import top_k, top_k_sparse
 from headcount.noise.selection.top_k import draw
-from headcount.noise.selection.top_k_sparse import Zeros, draw_sparse
+from headcount.noise.selection.top_k_sparse import Zeros, draw_top_k_sparse
 from tests.noise.selection.test_top_k import (
     DRAWS,
+    Distribution,
     Failing,
-    Law,
     ShortBuffers,
     fits_peeling,
     peeled,
@@ -45,12 +45,14 @@ def sparse(counts: Sequence[int]) -> SparseScored:
 def sparse_counts(counts: Sequence[int]) -> SparseCounts:
     dense = np.array(counts, dtype=np.int32)
     there = np.flatnonzero(dense)
-    return certify_sparse(there.astype(np.int32), dense[there], dense.size)
+    return seal_sparse_counts(there.astype(np.int32), dense[there], dense.size)
 
 
 def by_sampler(counts: Sequence[int], k: int, scale: Fraction, seed: int) -> list[tuple[int, ...]]:
     candidates, source = sparse(counts), SeededNoise(seed)
-    return [tuple(draw_sparse(candidates, k, scale.numerator, scale.denominator, source)) for _ in range(DRAWS)]
+    return [
+        tuple(draw_top_k_sparse(candidates, k, scale.numerator, scale.denominator, source)) for _ in range(DRAWS)
+    ]
 
 
 CASES = [
@@ -68,7 +70,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("counts", "k", "scale"), CASES, ids=str)
-def test_outcomes_have_the_law_of_the_whole_list(counts: list[int], k: int, scale: Fraction) -> None:
+def test_outcomes_have_the_distribution_of_the_dense_list(counts: list[int], k: int, scale: Fraction) -> None:
     outcomes = by_sampler(counts, k, scale, 1)
     assert fits_peeling(outcomes, peeled(counts, k, scale)) > LEVEL
     if any(counts):
@@ -76,11 +78,15 @@ def test_outcomes_have_the_law_of_the_whole_list(counts: list[int], k: int, scal
             assert fits_peeling(outcomes, peeled(counts, k, wrong)) < LEVEL
 
 
-def differ(one: list[tuple[int, ...]], other: list[tuple[int, ...]], place: int) -> float:
+def differ(first: list[tuple[int, ...]], other: list[tuple[int, ...]], place: int) -> float:
     """Return the p-value of "both samples have one law", by who is at a place: a chi-square test of the table."""
-    seen = [Counter(each[place] for each in outcomes) for outcomes in (one, other)]
-    columns = sorted(seen[0] | seen[1])
-    return float(stats.chi2_contingency([[each[column] for column in columns] for each in seen]).pvalue)
+    outcome_counts = [Counter(outcome[place] for outcome in outcomes) for outcomes in (first, other)]
+    columns = sorted(outcome_counts[0] | outcome_counts[1])
+    return float(
+        stats.chi2_contingency(
+            [[outcome_count[column] for column in columns] for outcome_count in outcome_counts]
+        ).pvalue
+    )
 
 
 @pytest.mark.parametrize("k", [1, 2, 4, 9])
@@ -145,8 +151,8 @@ def test_zeros_that_always_fail_or_never_are_rejected(monkeypatch: pytest.Monkey
     real: Any = exponential.permute_and_flip_with_zeros
     for gap in (0, 1, 3, 10**6):
 
-        def flip(*asked: Any, gap: int = gap) -> Any:
-            return real(*asked[:7], gap, *asked[8:])
+        def flip(*arguments: Any, gap: int = gap) -> Any:
+            return real(*arguments[:7], gap, *arguments[8:])
 
         monkeypatch.setattr(exponential, "permute_and_flip_with_zeros", flip)
         assert fits_peeling(by_sampler(counts, k, scale, 7), law) < LEVEL
@@ -160,15 +166,15 @@ def test_without_zeros_it_is_peeling_word_for_word() -> None:
     behind, candidates = scored(counts).sensitive_gaps, sparse(counts)
     for seed in range(60):
         expected = draw(behind, 12, 20, 3, SeededNoise(seed))
-        assert draw_sparse(candidates, 12, 20, 3, SeededNoise(seed)) == expected
+        assert draw_top_k_sparse(candidates, 12, 20, 3, SeededNoise(seed)) == expected
 
 
 @pytest.mark.parametrize("size", [1, 5, 17, 1_000])
 def test_the_size_of_the_buffers_does_not_change_the_outcome(size: int) -> None:
     candidates = sparse([0, 3, 0, 1, 0, 0, 2] * 20)
-    whole = [draw_sparse(candidates, 12, 20, 3, SeededNoise(seed)) for seed in range(60)]
+    whole = [draw_top_k_sparse(candidates, 12, 20, 3, SeededNoise(seed)) for seed in range(60)]
     assert len(set(map(tuple, whole))) > 50
-    cut = [draw_sparse(candidates, 12, 20, 3, ShortBuffers(SeededNoise(seed), size)) for seed in range(60)]
+    cut = [draw_top_k_sparse(candidates, 12, 20, 3, ShortBuffers(SeededNoise(seed), size)) for seed in range(60)]
     assert cut == whole
 
 
@@ -186,12 +192,14 @@ def test_zeros_are_the_places_that_are_left(columns: set[int], data: st.DataObje
 def test_every_part_of_a_long_list_is_reached() -> None:
     """A hundred million candidates, of which one has a person: the others take no memory, and all can win."""
     size = 10**8
-    candidates = sparse_scores(certify_sparse(np.array([7], np.int32), np.array([1], np.int32), size))
+    candidates = sparse_scores(seal_sparse_counts(np.array([7], np.int32), np.array([1], np.int32), size))
     source = ShortBuffers(SeededNoise(4))
-    found = [index // (size // 10) for _ in range(60) for index in draw_sparse(candidates, 50, 10**6, 1, source)]
+    tenths = [
+        index // (size // 10) for _ in range(60) for index in draw_top_k_sparse(candidates, 50, 10**6, 1, source)
+    ]
     law = dict.fromkeys(range(10), 0.1)
-    assert fits(Counter(found), law) > LEVEL
-    assert fits(Counter(tenth % 9 for tenth in found), law) < LEVEL
+    assert fits(Counter(tenths), law) > LEVEL
+    assert fits(Counter(tenth % 9 for tenth in tenths), law) < LEVEL
 
 
 # The grant
@@ -202,19 +210,19 @@ def test_every_part_of_a_long_list_is_reached() -> None:
 def test_peel_spends_the_grant_once(source: Any, size: int, k: int) -> None:
     for counts in ([0] * size, [9, *[0] * (size - 1)], [1] * size):
         grant = Grant("0.5")
-        taken = peel(sparse(counts), k, grant, source)
+        taken = choose_top_k(sparse(counts), k, grant, source)
         assert len(set(taken)) == len(taken) == k
         assert {type(index) for index in taken} == {int}
         assert set(taken) <= set(range(size))
         assert grant.is_spent
         with pytest.raises(GrantError, match="already spent"):
-            peel(sparse(counts), k, grant, source)
+            choose_top_k(sparse(counts), k, grant, source)
 
 
-def test_peel_has_the_law_that_the_grant_pays_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peel_has_the_distribution_of_its_grant(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(top_k, "confirm", lambda *_: None)  # slow, and tested elsewhere
     counts, k, candidates, source = [3, 0, 0, 1], 2, sparse([3, 0, 0, 1]), SeededNoise(5)
-    outcomes = [tuple(peel(candidates, k, Grant("1.7"), source)) for _ in range(DRAWS)]
+    outcomes = [tuple(choose_top_k(candidates, k, Grant("1.7"), source)) for _ in range(DRAWS)]
     exact = Fraction(k) / Fraction("1.7")
     assert fits_peeling(outcomes, peeled(counts, k, exact)) > LEVEL
     for wrong in (exact / 2, exact * 2):
@@ -222,14 +230,14 @@ def test_peel_has_the_law_that_the_grant_pays_for(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_best_come_out_and_a_grant_is_spent_even_if_drawing_fails() -> None:
-    assert peel(sparse([0, 90, 3, 50, 0]), 2, Grant("50"), SeededNoise(1)) == [1, 3]
+    assert choose_top_k(sparse([0, 90, 3, 50, 0]), 2, Grant("50"), SeededNoise(1)) == [1, 3]
     grant = Grant("1")
     with pytest.raises(OSError, match="no randomness"):
-        peel(sparse([1, 0]), 1, grant, Failing())
+        choose_top_k(sparse([1, 0]), 1, grant, Failing())
     assert grant.is_spent
     grant = Grant("1")
     with pytest.raises(UsageError, match="k must lie between 1 and 3, the number of candidates"):
-        peel(sparse([0, 1, 0]), 4, grant, Failing())
+        choose_top_k(sparse([0, 1, 0]), 4, grant, Failing())
     assert not grant.is_spent
 
 
@@ -239,11 +247,11 @@ class Heir(SparseScored):
 
 def test_heirs_are_refused() -> None:
     with pytest.raises(TypeError, match="Scored candidates alone"):
-        peel(Heir(sparse_counts([0, 2]), SEAL), 1, Grant("1"), SeededNoise(1))
+        choose_top_k(Heir(sparse_counts([0, 2]), SEAL), 1, Grant("1"), SeededNoise(1))
 
 
 def test_equals_come_in_any_order() -> None:
     outcomes = by_sampler([0] * 4, 4, Fraction(1), 3)
-    law: Law = dict.fromkeys(itertools.permutations(range(4)), 1 / 24)
+    law: Distribution = dict.fromkeys(itertools.permutations(range(4)), 1 / 24)
     assert fits_peeling(outcomes, law) > LEVEL
-    assert fits_peeling([tuple(sorted(each)) for each in outcomes], law) < LEVEL
+    assert fits_peeling([tuple(sorted(outcome)) for outcome in outcomes], law) < LEVEL

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from headcount.methods.counts import FAMILY
-from headcount.reports.charts.palette import looks
+from headcount.reports.charts.palette import method_styles
 from headcount.reports.charts.themes import DEEP, THEMES
 
 TEXT, SHAPE = 4.5, 3.0
@@ -22,12 +22,14 @@ SCHEMES = {
 
 def luminance(colour: str) -> float:
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts)
+    red, green, blue = (
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: str, other: str) -> float:
-    dark, bright = sorted((luminance(one), luminance(other)))
+def contrast(first: str, other: str) -> float:
+    dark, bright = sorted((luminance(first), luminance(other)))
     return (bright + 0.05) / (dark + 0.05)
 
 
@@ -71,5 +73,5 @@ def test_numbers_in_every_cell_of_a_heat_map(scheme: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_lines_of_methods(scheme: str) -> None:
-    for each in [*looks(list(FAMILY.kinds())), *looks([f"no method {n}" for n in range(5)])]:
-        assert contrast(each["colour"], THEMES[scheme]["background"]) >= SHAPE, each
+    for look in [*method_styles(list(FAMILY.kinds())), *method_styles([f"no method {n}" for n in range(5)])]:
+        assert contrast(look["colour"], THEMES[scheme]["background"]) >= SHAPE, look

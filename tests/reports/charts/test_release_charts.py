@@ -22,9 +22,9 @@ def counts(values: list[float], reach: float = 10.5, **columns: Any) -> pa.Table
 
 def data(spec: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of the largest data set of a chart."""
-    found = [*spec.get("datasets", {}).values(), spec.get("data", {}).get("values", [])]
-    found += [layer.get("data", {}).get("values", []) for layer in spec["layer"]]
-    return max(found, key=len)
+    datasets = [*spec.get("datasets", {}).values(), spec.get("data", {}).get("values", [])]
+    datasets += [layer.get("data", {}).get("values", []) for layer in spec["layer"]]
+    return max(datasets, key=len)
 
 
 def test_ranking_keeps_the_order_and_numbers_the_names() -> None:
@@ -71,15 +71,15 @@ def test_a_long_curve_keeps_few_points_and_both_ends() -> None:
 def test_the_noise_level_is_marked() -> None:
     table = counts([500.0, 20.0, -3.0], reach=60.0)
     spec = release_charts.spec_of(release_charts.rank_size(table, title="t", counted="c", level=0.95))
-    said = [layer["mark"].get("text", "") for layer in spec["layer"]]
-    assert "95 % of pure noise falls into this band (±60)" in said
+    texts = [layer["mark"].get("text", "") for layer in spec["layer"]]
+    assert "95 % of pure noise falls into this band (±60)" in texts
     assert "1 lie" in spec["description"]
 
 
 def bins(users: list[float], reach: float = 10.5) -> pa.Table:
     ends = [*(1 << n for n in range(len(users) - 1)), None]
     starts = [1, *(end + 1 for end in ends if end is not None)]
-    low, high = [each - reach for each in users], [each + reach for each in users]
+    low, high = [count - reach for count in users], [count + reach for count in users]
     return pa.table({"from": starts, "to": pa.array(ends, pa.int64()), "users": users, "low": low, "high": high})
 
 
@@ -123,7 +123,7 @@ def test_intervals_as_wide_as_the_noise_are_never_cut() -> None:
     assert len(spec["layer"]) == 5
 
 
-def test_a_curve_of_estimates_has_the_interval_of_each_rank_and_no_band_of_noise() -> None:
+def test_a_curve_of_estimates_has_the_interval_of_every_rank_and_no_noise_band() -> None:
     table = pa.table({"count": [5.5, 500.0, 20.0], "low": [0.0, 300.5, 2.0], "high": [60.5, 4000.0, 90.0]})
     chart = release_charts.rank_size(table, title="t", counted="c", level=0.95, noise_alone=False)
     spec = release_charts.spec_of(chart)

@@ -36,7 +36,7 @@ def pair(name: str = "at the limit", bound: float = 0.9, **changes: Any) -> dict
 def finding(method: str = "sra", *bounds: float, **changes: Any) -> dict[str, Any]:
     """What ``headcount audit --json`` prints, of pairs with these bounds."""
     pairs = [pair(f"pair {number}", bound) for number, bound in enumerate(bounds or (0.9, 0.0))]
-    best = max(each["lower_bound"] for each in pairs)
+    best = max(pair_row["lower_bound"] for pair_row in pairs)
     given: dict[str, Any] = {
         "method": method, "parameters": {"limit": 2}, "epsilon": "1", "delta": "0", "lower_bound": best,
         "violation": best > float(changes.get("epsilon", 1)), "confidence": 0.999, "pairs": pairs,
@@ -66,7 +66,7 @@ def text_of(page: str) -> str:
 
 def test_a_page_of_one_method_says_what_matters() -> None:
     text = text_of(audit_page(audit()))
-    for said in (
+    for sentence in (
         "Audit of sra",
         "3 February 2031",
         "This is about sra.",
@@ -81,7 +81,7 @@ def test_a_page_of_one_method_says_what_matters() -> None:
         "up to 2,000",
         "made up for each method",
     ):
-        assert said in text, said
+        assert sentence in text, sentence
     assert "Violation" not in text
     assert "Not private" not in text
 
@@ -91,7 +91,7 @@ def test_counts_stand_under_the_log_they_are_of() -> None:
     assert "200 of 1,001 600 of 1,000" in text_of(audit_page(audit(reverse)))
 
 
-def test_a_violation_of_a_proven_promise_is_an_alarm() -> None:
+def test_a_violation_of_a_proven_guarantee_is_an_alarm() -> None:
     page = audit_page(audit(finding("sra", 1.4, 0.2), finding("lpa")))
     banner = page[page.index('role="alert"') : page.index("</section>")]
     assert "Violation" in banner
@@ -110,7 +110,7 @@ def test_a_refuted_claim_is_no_alarm() -> None:
     assert "Audit of 3 methods" in text
 
 
-def test_people_of_a_real_log_are_not_for_everybody() -> None:
+def test_an_audit_of_a_real_log_is_marked_as_not_private() -> None:
     private = pair()
     for name in ("crowd", "person"):
         private.pop(name)
@@ -120,8 +120,8 @@ def test_people_of_a_real_log_are_not_for_everybody() -> None:
 
 
 def test_verdicts_name_epsilon_where_there_are_several() -> None:
-    said = verdicts([finding(), finding(epsilon="3"), finding("fpa-published", 9.0, epsilon="3")])
-    assert said == [
+    sentences = verdicts([finding(), finding(epsilon="3"), finding("fpa-published", 9.0, epsilon="3")])
+    assert sentences == [
         "All 2 proven promises held against the attacks.",
         "Refuted, as expected of a mere claim: fpa-published at ε = 3.",
     ]
@@ -132,7 +132,7 @@ def test_verdicts_name_epsilon_where_there_are_several() -> None:
     ]
 
 
-def test_what_can_show_and_what_was_set_is_said() -> None:
+def test_the_power_and_the_settings_of_the_audit_are_stated() -> None:
     hidden = {"share": "0.5", "reason": "the other half is not published"}
     text = text_of(audit_page(audit(finding("gs", delta="0.000001", edges=True, visible=hidden, epsilon="3"))))
     assert "About 1.5 of ε can show: the other half is not published." in text
@@ -147,12 +147,20 @@ def test_the_data_can_be_downloaded() -> None:
     assert json.loads(base64.b64decode(match[1])) == given
 
 
-def test_one_chart_for_each_epsilon() -> None:
+def test_every_epsilon_has_one_chart() -> None:
     page = audit_page(audit(finding(), finding("lpa"), finding(epsilon="3"), finding("lpa", epsilon="3")))
-    specs = [json.loads(each) for each in re.findall(r'id="chart-[^"]+">(.*?)</script>', page, re.DOTALL)]
+    specs = [
+        json.loads(specification)
+        for specification in re.findall(r'id="chart-[^"]+">(.*?)</script>', page, re.DOTALL)
+    ]
     rows = [[row for values in spec["datasets"].values() for row in values] for spec in specs]
-    assert [[row["claimed"] for row in each if "claimed" in row] for each in rows] == [[1.0], [3.0]]
-    assert [{row["name"] for row in each if "name" in row} for each in rows] == [{"sra", "lpa"}] * 2
+    assert [[row["claimed"] for row in specification if "claimed" in row] for specification in rows] == [
+        [1.0],
+        [3.0],
+    ]
+    assert [{row["name"] for row in specification if "name" in row} for specification in rows] == [
+        {"sra", "lpa"}
+    ] * 2
 
 
 # In a browser
@@ -170,45 +178,45 @@ def test_the_chart_is_drawn(
     opened: Callable[..., Visit], tmp_path: Path, scheme: str, width: int, ground: str
 ) -> None:
     path = write_audit_page(audit(finding("sra", 1.4, 0.5, 0.0), finding("lpa", 0.7)), tmp_path / "audit.html")
-    seen = opened(path, color_scheme=scheme, viewport={"width": width, "height": 800})
-    chart = seen.page.locator("[data-chart] svg")
+    visit = opened(path, color_scheme=scheme, viewport={"width": width, "height": 800})
+    chart = visit.page.locator("[data-chart] svg")
     assert chart.count() == 1
     box = chart.bounding_box()
     assert box is not None
     assert box["width"] > 250
-    assert seen.page.locator("[data-chart] svg .mark-symbol path").count() == 4
-    assert seen.page.locator("[data-chart] svg .mark-rule.role-mark line").count() == 1
-    dots = seen.page.locator("[data-chart] svg .mark-symbol path").all()
+    assert visit.page.locator("[data-chart] svg .mark-symbol path").count() == 4
+    assert visit.page.locator("[data-chart] svg .mark-rule.role-mark line").count() == 1
+    dots = visit.page.locator("[data-chart] svg .mark-symbol path").all()
     alarm = {"light": "#b3201f", "dark": "#f2857c"}[scheme]
-    assert [each.get_attribute("fill") for each in dots].count(alarm) == 1
-    places = sorted(round(each.bounding_box()["x"]) for each in dots)  # type: ignore[index]
-    rule = seen.page.locator("[data-chart] svg .mark-rule.role-mark line").bounding_box()
+    assert [dot.get_attribute("fill") for dot in dots].count(alarm) == 1
+    places = sorted(round(dot.bounding_box()["x"]) for dot in dots)  # type: ignore[index]
+    rule = visit.page.locator("[data-chart] svg .mark-rule.role-mark line").bounding_box()
     assert rule is not None
     assert [place > rule["x"] for place in places] == [False, False, False, True]  # one bound is beyond the claim
     assert (
-        seen.page.evaluate("getComputedStyle(document.querySelector('[data-chart] svg')).backgroundColor")
+        visit.page.evaluate("getComputedStyle(document.querySelector('[data-chart] svg')).backgroundColor")
         == ground
     )
-    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
-    assert (seen.asked, seen.complaints) == ([], [])
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert (visit.requests, visit.complaints) == ([], [])
 
 
 def test_the_button_gives_the_data(opened: Callable[..., Visit], tmp_path: Path) -> None:
     given = audit()
-    seen = opened(write_audit_page(given, tmp_path / "audit.html"))
-    with seen.page.expect_download() as waiting:
-        seen.page.get_by_text("Download the data").click()
+    visit = opened(write_audit_page(given, tmp_path / "audit.html"))
+    with visit.page.expect_download() as waiting:
+        visit.page.get_by_text("Download the data").click()
     assert waiting.value.suggested_filename == "audit.json"
     assert json.loads(Path(waiting.value.path()).read_text(encoding="utf-8")) == given
-    assert seen.complaints == []
+    assert visit.complaints == []
 
 
 def test_names_run_nothing(opened: Callable[..., Visit], tmp_path: Path) -> None:
     bad = pair(EVIL, story=EVIL, evidence={**evidence(0.9), "event": EVIL})
     given = audit(finding(EVIL, pairs=[bad], sentence=EVIL, parameters={EVIL: EVIL}), own_log=True)
-    seen = opened(write_audit_page(given, tmp_path / "audit.html"))
-    seen.page.locator("[data-chart] svg .mark-symbol path").first.hover()
-    seen.page.wait_for_selector(".vg-tooltip.visible")
-    assert seen.page.evaluate("window.broken") is None
-    assert seen.page.locator("img").count() == 0
-    assert (seen.asked, seen.complaints) == ([], [])
+    visit = opened(write_audit_page(given, tmp_path / "audit.html"))
+    visit.page.locator("[data-chart] svg .mark-symbol path").first.hover()
+    visit.page.wait_for_selector(".vg-tooltip.visible")
+    assert visit.page.evaluate("window.broken") is None
+    assert visit.page.locator("img").count() == 0
+    assert (visit.requests, visit.complaints) == ([], [])

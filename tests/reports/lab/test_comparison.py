@@ -23,7 +23,7 @@ from headcount.accounting.guarantee import Standing
 from headcount.methods.counts import FAMILY
 from headcount.reports.charts import tidy_table
 from headcount.reports.charts.curves import MOST_LINES, curves, in_turns
-from headcount.reports.charts.palette import encodings, in_order, is_claimed, looks
+from headcount.reports.charts.palette import encodings, in_order, is_claimed, method_styles
 from headcount.reports.charts.tidy_table import Mean, at_one_limit, best_limits, means, places, refusals, student
 from headcount.reports.lab.comparison import (
     Facts,
@@ -48,7 +48,7 @@ SCHEMA = pa.schema(
 )  # fmt: skip
 
 
-def made_up(tables: tuple[str, ...] = ("items", "edges")) -> pa.Table:
+def synthetic_results(tables: tuple[str, ...] = ("items", "edges")) -> pa.Table:
     """A tidy table of all methods: the later one is registered, the larger its errors are."""
     generator = np.random.default_rng(1)
     rows: list[dict[str, Any]] = []
@@ -70,7 +70,7 @@ def made_up(tables: tuple[str, ...] = ("items", "edges")) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
-    return made_up()
+    return synthetic_results()
 
 
 def test_the_page_warns_summarises_and_ranks(table: pa.Table) -> None:
@@ -90,25 +90,25 @@ def test_the_page_warns_summarises_and_ranks(table: pa.Table) -> None:
 
 
 def test_what_is_only_claimed_never_wins_the_summary() -> None:
-    better = made_up(("items",))
+    better = synthetic_results(("items",))
     fixed = [
         {**row, "value": row["value"] / 1000}
         if METHODS[row["label"]].standing is Standing.CLAIMED and row["value"]
         else row
         for row in better.to_pylist()
     ]
-    (said,) = summary(means(pa.Table.from_pylist(fixed, schema=SCHEMA)))
-    assert "published" not in said
+    (sentence,) = summary(means(pa.Table.from_pylist(fixed, schema=SCHEMA)))
+    assert "published" not in sentence
 
 
 def test_means_and_intervals_are_students() -> None:
     values = [3.0, 5.0, 4.0, 8.0]
     common = {"dataset": "a", "label": "m", "method": "m", "epsilon": 1.0, "table": "items", "metric": "MAE"}
-    (found,) = means(pa.Table.from_pylist([{**common, "value": each} for each in values], schema=SCHEMA))
+    (mean_row,) = means(pa.Table.from_pylist([{**common, "value": value} for value in values], schema=SCHEMA))
     low, high = stats.t.interval(0.95, 3, loc=5.0, scale=stats.sem(values))
-    assert found.mean == 5.0
-    assert found.low == pytest.approx(low, rel=0.004)
-    assert found.high == pytest.approx(high, rel=0.004)
+    assert mean_row.mean == 5.0
+    assert mean_row.low == pytest.approx(low, rel=0.004)
+    assert mean_row.high == pytest.approx(high, rel=0.004)
     (alone,) = means(pa.Table.from_pylist([{**common, "value": 3.0}], schema=SCHEMA))
     assert alone.low is None
 
@@ -118,37 +118,42 @@ def test_students_quantiles(degrees: int) -> None:
     assert student(degrees) == pytest.approx(stats.t.ppf(0.975, degrees), rel=0.005)
 
 
-def of(label: str, limit: int | None, metric: str, mean: float) -> Mean:
+def mean_of(label: str, limit: int | None, metric: str, mean: float) -> Mean:
     k = 10 if metric == "precision" else None
     return Mean("a", label, label, limit, 1.0, None, "items", metric, k, None, mean, None, None, 3)
 
 
 def test_the_best_limit_is_the_largest_precision_and_the_smallest_error() -> None:
-    found = [of("sra", limit, "precision", value) for limit, value in ((1, 0.2), (3, 0.9), (10, 0.4))]
-    found += [of("sra", limit, "MAE", value) for limit, value in ((1, 2.0), (3, 1.5), (10, 1.0))]
-    assert {each.metric: each.limit for each in best_limits(found)} == {"precision": 3, "MAE": 10}
-    assert {each.limit for each in at_one_limit(found)} == {10}
+    means_by_limit = [
+        mean_of("sra", limit, "precision", value) for limit, value in ((1, 0.2), (3, 0.9), (10, 0.4))
+    ]
+    means_by_limit += [mean_of("sra", limit, "MAE", value) for limit, value in ((1, 2.0), (3, 1.5), (10, 1.0))]
+    assert {mean_row.metric: mean_row.limit for mean_row in best_limits(means_by_limit)} == {
+        "precision": 3,
+        "MAE": 10,
+    }
+    assert {mean_row.limit for mean_row in at_one_limit(means_by_limit)} == {10}
 
 
 def test_equal_methods_share_their_places() -> None:
-    found = [of("sra", 1, "MAE", 2.0), of("hpa", 1, "MAE", 2.0), of("lpa", 1, "MAE", 1.0)]
-    assert places(found) == {"sra": 2.5, "hpa": 2.5, "lpa": 1.0}
+    equal_means = [mean_of("sra", 1, "MAE", 2.0), mean_of("hpa", 1, "MAE", 2.0), mean_of("lpa", 1, "MAE", 1.0)]
+    assert places(equal_means) == {"sra": 2.5, "hpa": 2.5, "lpa": 1.0}
 
 
 def test_refusals_are_gathered() -> None:
-    (each,) = refusals(made_up())
-    assert (each["method"], each["limits"], each["epsilons"]) == ("gs", [99], [1.0])
+    (refusal,) = refusals(synthetic_results())
+    assert (refusal["method"], refusal["limits"], refusal["epsilons"]) == ("gs", [99], [1.0])
 
 
-def test_every_method_has_looks_of_its_own() -> None:
-    drawn = [(each["colour"], each["shape"], each["hollow"]) for each in looks(list(METHODS))]
+def test_every_method_has_a_mark_of_its_own() -> None:
+    drawn = [(look["colour"], look["shape"], look["hollow"]) for look in method_styles(list(METHODS))]
     assert len(set(drawn)) == len(METHODS)
-    others = [(each["colour"], each["shape"]) for each in looks([f"gs ({n})" for n in range(5)])]
+    others = [(look["colour"], look["shape"]) for look in method_styles([f"gs ({n})" for n in range(5)])]
     assert len({colour for colour, _ in others}) == len({shape for _, shape in others}) == 5
-    many = [(each["colour"], each["shape"]) for each in looks([f"{n} of ε" for n in range(25)])]
+    many = [(look["colour"], look["shape"]) for look in method_styles([f"{n} of ε" for n in range(25)])]
     assert len(set(many)) == 25
     assert not {shape for _, shape in others} & {shape for _, shape, _ in drawn}
-    assert looks(["gs-published (row)"])[0]["hollow"]
+    assert method_styles(["gs-published (row)"])[0]["hollow"]
     names = ("gs-s-published", "gs-s-published (column)")
     columns = [encodings([name])["color"].to_dict()["legend"]["columns"] for name in names]
     assert columns == [3, 2], "long names fit a phone"
@@ -162,7 +167,7 @@ def test_no_curve_needs_a_positive_number() -> None:
 
 
 def test_figures_say_their_axes_and_units(table: pa.Table) -> None:
-    figures = {each.name: each for each in comparison_figures(tidy_table.means(table))}
+    figures = {figure.name: figure for figure in comparison_figures(tidy_table.means(table))}
     assert len(figures) == 20
     assert "mean squared error, counts²" in figures["items-mse-by-epsilon"].words
     assert "limit: the most that one person may add" in figures["edges-kl-by-limit"].words
@@ -173,12 +178,12 @@ def cells_of(page: str, section: str) -> dict[str, dict[str, tuple[str, bool]]]:
     """Return what a table of a page says of each method under each heading, and whether it is bold."""
     part = page.partition(f'<h2 id="{section}">')[2].partition("</table>")[0]
     headings = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', part)[1:]
-    found = {}
+    cell_texts = {}
     for row in re.findall(r"<tr>\s*<th scope=\"row\".*?</tr>", part, re.DOTALL):
         name = re.findall(r'class="text">([^<]+)', row)[0]
         cells = re.findall(r"<td>(<b>)?([^<]*)", row)
-        found[name] = {head: (text, bool(bold)) for head, (bold, text) in zip(headings, cells, strict=True)}
-    return found
+        cell_texts[name] = {head: (text, bool(bold)) for head, (bold, text) in zip(headings, cells, strict=True)}
+    return cell_texts
 
 
 def crossing() -> pa.Table:
@@ -197,18 +202,18 @@ def crossing() -> pa.Table:
 def test_in_short_and_the_table_agree_on_counts() -> None:
     ten = crossing().filter(pc.fill_null(pc.not_equal(crossing()["k"], 20), True))
     page = comparison_page(ten, FACTS)
-    (said,) = summary(means(ten))
+    (sentence,) = summary(means(ten))
     cells = cells_of(page, "items")
     best, place = re.findall(
-        r"together, (\S+) came out best of 3 private methods \(average place ([\d.]+)\)", said
+        r"together, (\S+) came out best of 3 private methods \(average place ([\d.]+)\)", sentence
     )[0]
     assert (best, place) == (next(iter(cells)), cells[best]["Average place"][0])
-    method, limit, error = re.findall(r"error is that of (\S+) at limit (\d+): its counts are off by (\S+)", said)[
-        0
-    ]
+    method, limit, error = re.findall(
+        r"error is that of (\S+) at limit (\d+): its counts are off by (\S+)", sentence
+    )[0]
     assert cells[method]["MAE"] == (error, True)
     assert cells[method]["Limit"][0] == limit
-    finders, top = re.findall(r"are found by (.*): ([\d.]+) of them", said)[0]
+    finders, top = re.findall(r"are found by (.*): ([\d.]+) of them", sentence)[0]
     assert finders == "lpa at limit 10 and hpa at limit 1", "what is as good is named as well"
     for method, limit in re.findall(r"(\S+) at limit (\d+)", finders):
         share, bold = cells[method]["Top-10 precision"]
@@ -222,10 +227,10 @@ def test_in_short_and_the_table_agree_on_rankings() -> None:
     tops = table.filter(pc.equal(table["metric"], "precision"))
     facts = replace(FACTS, what="rankings")
     cells = cells_of(comparison_page(tops, facts), "items")
-    for said, k in zip(summary(means(tops), "rankings"), (10, 20), strict=True):
-        for method, limit, found in re.findall(r"(\w+) at limit (\d+) ([\d.]+\d)", said):
+    for sentence, k in zip(summary(means(tops), "rankings"), (10, 20), strict=True):
+        for method, limit, shown in re.findall(r"(\w+) at limit (\d+) ([\d.]+\d)", sentence):
             assert cells[method]["Limit"][0] == limit
-            assert float(found) == pytest.approx(k * float(cells[method][f"Top-{k} precision"][0]), abs=0.051)
+            assert float(shown) == pytest.approx(k * float(cells[method][f"Top-{k} precision"][0]), abs=0.051)
 
 
 def drawn_as(values: list[dict[str, Any]], **given: Any) -> str:
@@ -240,14 +245,14 @@ def curve(method: str, mean: float, low: float | None = None, high: float | None
     return [{"epsilon": epsilon, **point} for epsilon in (0.5, 1.0)]
 
 
-def test_at_most_eight_lines_are_seen_and_each_is_named_at_its_end() -> None:
+def test_at_most_eight_lines_are_visible_and_labelled_at_their_end() -> None:
     values = [row for n, name in enumerate(METHODS) for row in curve(name, 10.0 + n / 1000)]
     svg = drawn_as(values, shown=list(METHODS)[4:7])
     assert {name for name in METHODS if f">{name}<" in svg} == set(list(METHODS)[4:7])
     names = in_order(METHODS)
     svg = drawn_as(values)
-    found = re.findall(r'translate\([\d.]+,([\d.]+)\)"[^>]*>([a-z-]+)<', svg)
-    heights = {name: float(height) for height, name in found if name in names}
+    labels = re.findall(r'translate\([\d.]+,([\d.]+)\)"[^>]*>([a-z-]+)<', svg)
+    heights = {name: float(height) for height, name in labels if name in names}
     assert set(heights) == set(names[:MOST_LINES])
     ordered = sorted(heights.values())
     assert min(after - before for before, after in pairwise(ordered)) > 13, "no name lies on another"
@@ -267,19 +272,19 @@ def test_bars_that_are_cut_end_in_an_arrow(low: float, high: float, arrows: tupl
 def test_pictures_show_every_line_in_turn(table: pa.Table) -> None:
     figure = comparison_figures(tidy_table.means(table))[0]
     turns = in_turns(figure)
-    assert [each.name for each in turns] == [f"items-mse-by-epsilon{end}" for end in ("", "-2", "-3")]
-    shown = [each.spec["params"][0]["value"] for each in turns]
-    assert {len(each) for each in shown[:2]} == {MOST_LINES}
-    assert sorted(name for each in shown for name in each) == sorted(METHODS)
+    assert [figure.name for figure in turns] == [f"items-mse-by-epsilon{end}" for end in ("", "-2", "-3")]
+    shown = [figure.spec["params"][0]["value"] for figure in turns]
+    assert {len(names) for names in shown[:2]} == {MOST_LINES}
+    assert sorted(name for names in shown for name in names) == sorted(METHODS)
     assert not any(is_claimed(name) for name in shown[0])
 
 
 @pytest.mark.slow
 def test_readers_choose_at_most_eight_lines(opened: Any, table: pa.Table, tmp_path: Path) -> None:
-    seen = opened(
+    visit = opened(
         write_comparison_page(table, FACTS, tmp_path / "c.html"), viewport={"width": 1100, "height": 900}
     )
-    page = seen.page
+    page = visit.page
     lists = page.locator("[data-lines]").first
     chart = page.locator("[data-choosing]").first.locator("[data-chart] svg").first
     assert lists.locator("input:checked").count() == MOST_LINES
@@ -297,7 +302,7 @@ def test_readers_choose_at_most_eight_lines(opened: Any, table: pa.Table, tmp_pa
     ground = "getComputedStyle(document.querySelector('[data-chart] svg')).backgroundColor"
     page.wait_for_function(f"{ground} === 'rgb(26, 32, 41)'")
     assert chart.locator("text", has_text=re.compile("^gs-published$")).count() == 1, "the choice stays"
-    assert seen.complaints == []
+    assert visit.complaints == []
 
 
 @pytest.fixture(scope="module")
@@ -315,10 +320,10 @@ def test_every_plot_is_drawn_and_its_numbers_can_be_downloaded(
     path = write_comparison_page(table, FACTS, tmp_path / "c.html")
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     complaints: list[str] = []
-    asked: list[str] = []
+    urls: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: urls.append(request.url))
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-charts=drawn]", state="attached")
     drawn = page.locator("[data-chart] svg")
@@ -339,5 +344,5 @@ def test_every_plot_is_drawn_and_its_numbers_can_be_downloaded(
     assert set(rows[0]) == {"epsilon", "method", "limit", "mean", "low", "high", "runs"}
     assert waiting.value.suggested_filename == "items-mse-by-epsilon.csv"
     assert complaints == []
-    assert [url for url in asked if not url.startswith(("file:", "blob:"))] == []
+    assert [url for url in urls if not url.startswith(("file:", "blob:"))] == []
     page.close()

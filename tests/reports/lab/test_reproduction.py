@@ -38,23 +38,25 @@ def written(done: Reproduction, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.fixture(scope="module")
-def said(done: Reproduction) -> dict[str, Any]:
+def page_values(done: Reproduction) -> dict[str, Any]:
     return content(done, {})
 
 
 def pictures(done: Reproduction, name: str) -> list[Picture]:
-    [section] = [each for each in FAN_JIN.claims.section if each.name == name]
+    [section] = [section for section in FAN_JIN.claims.section if section.name == name]
     return section.drawn(done.datasets)
 
 
-def test_every_claim_stands_there_once_with_its_verdict(said: dict[str, Any]) -> None:
-    shown = [each["id"] for section in said["it"]["sections"] for each in section["verdicts"]]
+def test_every_claim_stands_there_once_with_its_verdict(page_values: dict[str, Any]) -> None:
+    shown = [verdict["id"] for section in page_values["it"]["sections"] for verdict in section["verdicts"]]
     assert sorted(shown) == sorted(claim.id for claim in FAN_JIN.claims.claim)
-    assert sum(each["number"] for each in said["it"]["counts"]) == said["it"]["total"] == len(shown)
-    for section in said["it"]["sections"]:
-        for each in section["verdicts"]:
-            assert each["rule"]
-            assert all(case["measured"] for case in each["cases"])
+    assert (
+        sum(count["number"] for count in page_values["it"]["counts"]) == page_values["it"]["total"] == len(shown)
+    )
+    for section in page_values["it"]["sections"]:
+        for verdict in section["verdicts"]:
+            assert verdict["rule"]
+            assert all(case["measured"] for case in verdict["cases"])
 
 
 def test_the_page_says_what_it_is_and_which_data_were_used(written: Path) -> None:
@@ -63,22 +65,22 @@ def test_the_page_says_what_it_is_and_which_data_were_used(written: Path) -> Non
     assert "<h2>Not private</h2>" in text
     assert "from released numbers alone" not in text
     assert "was written down before it was run" in text
-    for said in ("<b>shared</b>: movielens-1m.parquet", "<b>stand-in</b>: a stand-in with 1 %", "quick run"):
-        assert said in text, said
+    for text_part in ("<b>shared</b>: movielens-1m.parquet", "<b>stand-in</b>: a stand-in with 1 %", "quick run"):
+        assert text_part in text, text_part
     assert text.count('class="claim"') == len(FAN_JIN.claims.claim)
     assert text.count("data-download=") == PLOTS
     assert text.count("The paper reports:") == 10
 
 
-def test_a_claim_that_fails_is_shown_as_failed(done: Reproduction, said: dict[str, Any]) -> None:
-    [films] = [each for each in done.verdicts if each.claim.id == "t5-original"]
+def test_a_claim_that_fails_is_shown_as_failed(done: Reproduction, page_values: dict[str, Any]) -> None:
+    [films] = [verdict for verdict in done.verdicts if verdict.claim.id == "t5-original"]
     assert films.verdict == "not reproduced"  # made-up films are not those of the paper
-    numbers = {each["verdict"]: each["number"] for each in said["it"]["counts"]}
+    numbers = {count["verdict"]: count["number"] for count in page_values["it"]["counts"]}
     assert numbers["not reproduced"] > 0
 
 
-def test_charts_are_made_from_the_tidy_table_alone(done: Reproduction) -> None:
-    [picture] = [each for each in pictures(done, "mse") if each.table == "edges"]
+def test_charts_are_drawn_from_the_tidy_table_alone(done: Reproduction) -> None:
+    [picture] = [chart for chart in pictures(done, "mse") if chart.table == "edges"]
     rows = chart_rows(done, picture)
     assert {row["group"] for row in rows} == {"Foursquare", "MovieLens"}
     assert len(rows) == 2 * 7
@@ -98,12 +100,12 @@ def test_a_chart_of_one_data_set_shows_no_other(done: Reproduction) -> None:
         if (row["dataset"], row["method"], row["metric"], row["x"], row["experiment"])
         == ("Gowalla", "sra", "precision", 5, "comparison")
     ]
-    [found] = [row["mean"] for row in rows if (row["method"], row["x"]) == ("sra", 5)]
-    assert found == pytest.approx(sum(values) / 2)
+    [mean] = [row["mean"] for row in rows if (row["method"], row["x"]) == ("sra", 5)]
+    assert mean == pytest.approx(sum(values) / 2)
 
 
 def test_a_chart_may_go_along_epsilon(done: Reproduction) -> None:
-    [picture] = [each for each in pictures(done, "limits") if each.name == "limits-epsilon-0"]
+    [picture] = [chart for chart in pictures(done, "limits") if chart.name == "limits-epsilon-0"]
     rows = chart_rows(done, picture.model_copy(update={"epsilon": None, "x": (10.0,), "along": "epsilon"}))
     assert [(row["x"], row["runs"]) for row in rows] == [(0.2, 2), (1.0, 2), (5.0, 2)]
 
@@ -141,10 +143,10 @@ def browser(chromium: Path, browser_tool: dict[str, Any]) -> Iterator[Browser]:
 def test_every_plot_is_drawn_in_a_browser(browser: Browser, written: Path, width: int, scheme: Any) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     complaints: list[str] = []
-    asked: list[str] = []
+    urls: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: urls.append(request.url))
     page.goto(written.as_uri())
     page.wait_for_selector("html[data-charts=drawn]", state="attached")
     drawn = page.locator("[data-chart] svg")
@@ -167,7 +169,7 @@ def test_every_plot_is_drawn_in_a_browser(browser: Browser, written: Path, width
     assert len(rows) == 3 * 7
     assert set(rows[0]) == {"group", "method", "mean", "low", "high", "runs"}
     assert complaints == []
-    assert [url for url in asked if not url.startswith(("file:", "blob:"))] == []
+    assert [url for url in urls if not url.startswith(("file:", "blob:"))] == []
     page.close()
 
 
@@ -179,8 +181,8 @@ def test_links_to_claims_lead_somewhere(written: Path) -> None:
 
 def test_a_claim_leads_to_the_plots_that_it_is_judged_by(done: Reproduction) -> None:
     def led(name: str) -> list[str]:
-        [claim] = [each for each in FAN_JIN.claims.claim if each.id == name]
-        return [each.name for each in plots_of(done, claim)]
+        [claim] = [claim_row for claim_row in FAN_JIN.claims.claim if claim_row.id == name]
+        return [claim_row.name for claim_row in plots_of(done, claim)]
 
     assert led("6a-lowest") == ["limits-items"]
     assert led("6b-lowest") == ["limits-edges"]
@@ -234,10 +236,10 @@ def test_every_claim_is_one_click_from_the_whole_picture(
     assert page.locator(".picture .tiles a").count() == sum(len(PAPERS[name].claims.claim) for name in SHOWN)
     assert page.locator("[data-chart] svg").count() == 0, "nothing is drawn that is folded away"
     for name, (plots, chart, words) in SHOWN.items():
-        one = page.locator(f'.picture .tiles a[href^="#{name}."]').last
-        claim = page.locator(f'[id="{(one.get_attribute("href") or "")[1:]}"]')
+        link = page.locator(f'.picture .tiles a[href^="#{name}."]').last
+        claim = page.locator(f'[id="{(link.get_attribute("href") or "")[1:]}"]')
         assert not claim.is_visible()
-        one.click()
+        link.click()
         page.wait_for_function(
             "([name, many]) => document.querySelectorAll(`#paper-${name} [data-chart] svg`).length === many",
             arg=[name, plots],

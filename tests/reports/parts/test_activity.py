@@ -22,7 +22,7 @@ def drawn(histogram: activity.ActivityHistogram) -> list[dict[str, Any]]:
     return list(rows or histogram.figure.spec["data"]["values"])
 
 
-def test_bins_beyond_the_last_that_stands_out_are_cut_and_that_is_said(adaptive: Make) -> None:
+def test_bins_after_the_last_significant_one_are_cut_and_that_is_stated(adaptive: Make) -> None:
     users = [900.0, 30.0, 80.0, -12.0, 3.0, 5.0, -70.0]
     (histogram,) = activity.histograms(adaptive(users=users))
     assert [row["count"] for row in drawn(histogram)] == users[:4]
@@ -31,22 +31,22 @@ def test_bins_beyond_the_last_that_stands_out_are_cut_and_that_is_said(adaptive:
 
 
 @pytest.mark.parametrize("users", [[90.0, 900.0], [-30.0, 2.0, -5.0], [1.0]])
-def test_nothing_is_cut_where_the_last_stands_out_or_none_does(adaptive: Make, users: list[float]) -> None:
+def test_nothing_is_cut_where_the_last_bin_is_significant_or_none_is(adaptive: Make, users: list[float]) -> None:
     (histogram,) = activity.histograms(adaptive(users=users))
     assert [row["count"] for row in drawn(histogram)] == users
     assert histogram.figure.note == "Lines: low to high."
 
 
 def test_the_picture_hangs_on_the_released_table_alone(adaptive: Make) -> None:
-    one, other = adaptive(), adaptive(items=["tea"], steps=("Something else.",), chosen={})
-    first, second = (activity.histograms(each) for each in (one, other))
+    first_release, other = adaptive(), adaptive(items=["tea"], steps=("Something else.",), chosen={})
+    first, second = (activity.histograms(release) for release in (first_release, other))
     assert first == second
 
 
-def test_items_and_pairs_have_a_figure_and_a_table_each(adaptive: Make) -> None:
+def test_items_and_pairs_get_a_figure_and_a_table(adaptive: Make) -> None:
     given = adaptive(of=("items", "pairs"), contexts=DAYS, counts="users")
-    for histogram, of in zip(activity.histograms(given), ("items", "pairs"), strict=True):
-        assert [row["of"] for row in histogram.rows] == [of] * 5
+    for histogram, scope in zip(activity.histograms(given), ("items", "pairs"), strict=True):
+        assert [row["of"] for row in histogram.rows] == [scope] * 5
     page = Reader(release_page(given))
     assert len(page.charts) == 5
     assert page.text.count("People by number of different items") == 2
@@ -71,7 +71,7 @@ def test_no_bins_no_section(adaptive: Make) -> None:
         assert "How active people are" not in Reader(release_page(adaptive(tables=tables))).text
 
 
-def test_what_it_was_used_for_is_said(adaptive: Make) -> None:
+def test_the_use_of_the_histogram_is_stated(adaptive: Make) -> None:
     words = activity.words(adaptive())
     assert "can be negative" in words
     assert "with 95 % probability, each on its own" in words  # unlike the counts, which hold on average
@@ -85,7 +85,7 @@ def test_the_page_of_estimates_tells_the_truth(adaptive: Make) -> None:
     given = adaptive(contexts=DAYS)
     page = Reader(release_page(given))
     assert counted_words(given) == "Count of records"
-    for said in (
+    for sentence in (
         "Counts of records over 30 items and 2 contexts, estimated from numbers that carry random noise",
         "low and high enclose it in 95 % of cases, on average over all rows",
         "An arrow says that an interval goes on beyond the chart",
@@ -95,7 +95,7 @@ def test_the_page_of_estimates_tells_the_truth(adaptive: Make) -> None:
         "may be zero",
         "over all rows",
     ):
-        assert said in page.text, said
+        assert sentence in page.text, sentence
     for unsaid in (
         "at most 10 records",
         "The limit may have swapped",

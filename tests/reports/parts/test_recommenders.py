@@ -9,8 +9,8 @@ from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
 from headcount.lab.as_published.recommender.pncf_model import PncfPublished
 from headcount.lab.as_published.recommender.pncf_predictions import PncfPredictionsPublished
-from headcount.methods.recommender.co_occurrence import CoCountRelease
-from headcount.methods.recommender.rating_model import PrivateNeighbours
+from headcount.methods.recommender.co_occurrence import CoOccurrence
+from headcount.methods.recommender.rating_model import RatingModel
 from headcount.methods.recommender.visit_model import VisitModel
 from headcount.noise import SeededNoise
 from headcount.releases.release import Release
@@ -37,7 +37,7 @@ def pages() -> dict[str, tuple[Release, tuple[str, ...]]]:
     grant = Grant("4", "1e-6")
     return {
         "private": (
-            PrivateNeighbours().release(rated(), grant, SeededNoise(1)),
+            RatingModel().release(rated(), grant, SeededNoise(1)),
             ("A model of ratings", "The items liked most", "The items liked least", "Rye"),
         ),
         "visits": (
@@ -45,7 +45,7 @@ def pages() -> dict[str, tuple[Release, tuple[str, ...]]]:
             ("A model of visits", "The items that most people have", "What belongs together", "Rye"),
         ),
         "co-counts": (
-            CoCountRelease().release(had(), Grant("4"), SeededNoise(1)),
+            CoOccurrence().release(had(), Grant("4"), SeededNoise(1)),
             ("Items that people have together", "The pairs that most people have", "Rye"),
         ),
         "pncf-published": (

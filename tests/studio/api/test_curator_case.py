@@ -23,10 +23,10 @@ def registered(cora: Browser, name: str, **more: Any) -> str:
     kept = cora.post("/api/v1/files?name=visits.csv", content=LOG.encode())
     assert kept.status_code == 201, kept.text
     flags = {"user": "person", "item": "venue", "items": ["tea", "rye", "oat"]}
-    said = {"name": name, "source": {"files": [kept.json()["file"]]}, "flags": flags} | more
-    made = cora.post("/api/v1/datasets", json=said)
-    assert made.status_code == 201, made.text
-    return str(made.json()["id"])
+    body = {"name": name, "source": {"files": [kept.json()["file"]]}, "flags": flags} | more
+    response = cora.post("/api/v1/datasets", json=body)
+    assert response.status_code == 201, response.text
+    return str(response.json()["id"])
 
 
 def test_from_a_file_to_a_plan_and_a_job(cora: Browser, client: Callable[[Any], Browser]) -> None:
@@ -35,21 +35,23 @@ def test_from_a_file_to_a_plan_and_a_job(cora: Browser, client: Callable[[Any], 
     assert cora.get(at).json()["state"] == "draft"
     assert cora.post(f"{at}/open", json={"budget": {"epsilon": 2, "per_analyst": "1"}}).json()["state"] == "open"
     assert cora.get(f"{at}/budget").json()["epsilon"] == {"budget": "2", "spent": "0", "left": "2"}
-    asked = {"epsilon": "1", "method": "sra", "limit": 1}
-    plan = cora.post(f"{at}/plan", json={"family": "counts", "asked": asked}).json()
+    request = {"epsilon": "1", "method": "sra", "limit": 1}
+    plan = cora.post(f"{at}/plan", json={"family": "counts", "asked": request}).json()
     assert plan["price"] == {"epsilon": "1", "delta": "0"} or plan["price"]["epsilon"] == "1"
     assert plan["cells"] == {"items": 3}
-    job = cora.post("/api/v1/jobs", json={"dataset": key, "family": "counts", "asked": asked, "title": "Counts"})
+    job = cora.post("/api/v1/jobs", json={"dataset": key, "family": "counts", "asked": request, "title": "Counts"})
     assert job.status_code == 202, job.text
-    told = cora.get(f"/api/v1/jobs/{job.json()['id']}").json()
-    assert (told["state"], told["asked"], told["title"]) == ("waiting", asked, "Counts")
-    assert client(Role.ANALYST).get(f"/api/v1/jobs/{told['id']}").status_code == 404
-    ended = cora.post(f"/api/v1/jobs/{told['id']}/cancel").json()
+    job_data = cora.get(f"/api/v1/jobs/{job.json()['id']}").json()
+    assert (job_data["state"], job_data["asked"], job_data["title"]) == ("waiting", request, "Counts")
+    assert client(Role.ANALYST).get(f"/api/v1/jobs/{job_data['id']}").status_code == 404
+    ended = cora.post(f"/api/v1/jobs/{job_data['id']}/cancel").json()
     assert ended["state"] == "cancelled"
     assert cora.post(f"{at}/close").json()["state"] == "closed"
 
 
-def test_what_an_analyst_is_told_of_a_dataset(cora: Browser, client: Callable[[Any], Browser]) -> None:
+def test_an_analyst_gets_only_the_public_fields_of_a_dataset(
+    cora: Browser, client: Callable[[Any], Browser]
+) -> None:
     key = registered(cora, "told-of", about="Three places.")
     at = f"/api/v1/datasets/{key}"
     cora.post(f"{at}/open", json={"budget": {"epsilon": "2"}})
@@ -57,9 +59,9 @@ def test_what_an_analyst_is_told_of_a_dataset(cora: Browser, client: Callable[[A
     assert ann.get(at).status_code == 404
     who = ann.visitor().id
     assert cora.put(f"{at}/members/{who}", json={"epsilon": "0.5"}).json()["epsilon"] == "0.5"
-    told = ann.get(at).json()
-    assert (told["place"], told["about"]) == (None, "Three places.")
-    names = {each["name"] for each in ann.get(f"{at}/fields?family=rankings").json()}
+    description = ann.get(at).json()
+    assert (description["place"], description["about"]) == (None, "Three places.")
+    names = {field["name"] for field in ann.get(f"{at}/fields?family=rankings").json()}
     assert {"epsilon", "k", "since"} <= names
     assert not names & {"where", "context"}
     refused = ann.post("/api/v1/jobs", json={"dataset": key, "family": "counts", "asked": {"where": ["a = 1"]}})
@@ -83,7 +85,7 @@ def test_flags_travel_as_keywords_and_come_back_as_they_were(cora: Browser) -> N
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("body", "status"),
     [
         ({"name": "x", "source": {"files": ["../../etc/passwd"]}}, 404),
         ({"name": "x", "source": {"address": "postgresql://db.example/shop"}}, 400),
@@ -95,8 +97,8 @@ def test_flags_travel_as_keywords_and_come_back_as_they_were(cora: Browser) -> N
         ({"name": "x", "source": {"files": ["a.csv"]}, "flags": {"where": 3}}, 400),
     ],
 )
-def test_what_is_refused_has_the_one_shape(cora: Browser, said: dict[str, Any], status: int) -> None:
-    answer = cora.post("/api/v1/datasets", json=said)
+def test_what_is_refused_has_the_one_shape(cora: Browser, body: dict[str, Any], status: int) -> None:
+    answer = cora.post("/api/v1/datasets", json=body)
     assert answer.status_code == status, answer.text
     assert set(answer.json()) == {"error", "problem", "given", "remedy", "message"}
 

@@ -25,10 +25,10 @@ def test_a_release_is_listed_and_described(shown: str, client: Client) -> None:
     ann = client("ann")
     (listed,) = ann.get("/api/v1/releases").json()
     assert (listed["id"], listed["dataset"], listed["state"]) == (shown, "visits", "published")
-    told = ann.get(f"/api/v1/releases/{shown}").json()
-    assert told["promise"] == "ε = 1, privacy: proven, per person"
-    assert [each["name"] for each in told["tables"]] == ["items", "edges"]
-    assert told["contexts"] == list(DAYS)
+    description = ann.get(f"/api/v1/releases/{shown}").json()
+    assert description["promise"] == "ε = 1, privacy: proven, per person"
+    assert [table["name"] for table in description["tables"]] == ["items", "edges"]
+    assert description["contexts"] == list(DAYS)
 
 
 def test_rows_are_searched_sorted_and_paged(shown: str, client: Client) -> None:
@@ -46,17 +46,17 @@ def test_rows_are_searched_sorted_and_paged(shown: str, client: Client) -> None:
     assert ann.get(f"{base}/tables/items", params={"size": 10**6}).status_code == 422
 
 
-def test_an_item_what_stands_out_and_a_comparison(studio: Studio, shown: str, client: Client) -> None:
+def test_an_item_its_significant_contexts_and_a_comparison(studio: Studio, shown: str, client: Client) -> None:
     ann, base = client("ann"), f"/api/v1/releases/{shown}"
     item = ann.get(f"{base}/item", params={"item": "v3"}).json()
     assert (item["rank"], item["label"]) == (4, "Venue v3")
-    assert [each["context"] for each in item["contexts"]] == ["Monday", "Friday", "unknown"]
+    assert [context["context"] for context in item["contexts"]] == ["Monday", "Friday", "unknown"]
     assert ann.get(f"{base}/standing-out", params={"context": "Friday"}).json() == []
     assert ann.get(f"{base}/standing-out", params={"context": "Someday"}).status_code == 404
     other = put(studio, make(sizes=[9.0] * 30))
-    told = ann.get("/api/v1/compare", params={"first": shown, "second": other, "size": 1}).json()
-    assert told["table"][0]["item"] == "v0"
-    assert told["told_apart"] > 10
+    comparison = ann.get("/api/v1/compare", params={"first": shown, "second": other, "size": 1}).json()
+    assert comparison["table"][0]["item"] == "v0"
+    assert comparison["told_apart"] > 10
     ranking = put(studio, make_ranking())
     refused = ann.get("/api/v1/compare", params={"first": shown, "second": ranking})
     assert refused.status_code == 400
@@ -73,7 +73,7 @@ def test_the_folder_is_what_was_released(studio: Studio, shown: str, client: Cli
 @pytest.mark.parametrize(
     "below", ["", "/tables/items", "/item?item=v1", "/standing-out?context=Friday", "/folder"]
 )
-def test_what_is_not_for_somebody_is_not_there(studio: Studio, below: str, client: Client) -> None:
+def test_hidden_releases_do_not_exist(studio: Studio, below: str, client: Client) -> None:
     hidden = put(studio, make(contexts=DAYS), state="review")
     answer = client("ann").get(f"/api/v1/releases/{hidden}{below}")
     assert answer.status_code == 404

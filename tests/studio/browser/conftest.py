@@ -68,18 +68,18 @@ class Visit:
 
     def grave(self) -> list[str]:
         """Return what axe finds on this page that is serious."""
-        found = Axe().run(self.page).response["violations"]
+        violations = Axe().run(self.page).response["violations"]
         return [
-            f"{self.page.url} {each['id']}: {node['html'][:160]}"
-            for each in found
-            if each["impact"] in GRAVE
-            for node in each["nodes"]
+            f"{self.page.url} {violation['id']}: {node['html'][:160]}"
+            for violation in violations
+            if violation["impact"] in GRAVE
+            for node in violation["nodes"]
         ]
 
     def heard(self) -> list[str]:
         """Return what the browser complained about, but what it says of answers and gaps that a test asked for."""
         meant = ("Failed to load resource", "htmx:sendError", "htmx:sendAbort", "htmx:afterRequest")
-        return [each for each in self.complaints if not any(one in each for one in meant)]
+        return [complaint for complaint in self.complaints if not any(pattern in complaint for pattern in meant)]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -113,30 +113,30 @@ def window(chromium: Browser) -> Iterator[Callable[..., Visit]]:
         context = chromium.new_context(**settings)
         context.set_default_timeout(PATIENCE)
         contexts.append(context)
-        seen = Visit(context.new_page(), base)
-        visits.append(seen)
+        visit = Visit(context.new_page(), base)
+        visits.append(visit)
 
         def here_alone(route: Route) -> None:
             if urlsplit(route.request.url).netloc == urlsplit(base).netloc:
                 route.continue_()
             else:
-                seen.elsewhere.append(route.request.url)
+                visit.elsewhere.append(route.request.url)
                 route.abort()
 
         context.route("**/*", here_alone)
 
-        def hear(said: ConsoleMessage) -> None:
-            if said.type in ("error", "warning"):
-                seen.complaints.append(said.text)
+        def hear(message: ConsoleMessage) -> None:
+            if message.type in ("error", "warning"):
+                visit.complaints.append(message.text)
 
-        seen.page.on("console", hear)
-        seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
-        return seen
+        visit.page.on("console", hear)
+        visit.page.on("pageerror", lambda error: visit.complaints.append(str(error)))
+        return visit
 
     yield opened
     for context in contexts:
         context.close()
-    assert [each.elsewhere for each in visits] == [[] for _ in visits], "no request to another host"
-    assert [each.heard() for each in visits] == [[] for _ in visits], (
+    assert [visit.elsewhere for visit in visits] == [[] for _ in visits], "no request to another host"
+    assert [visit.heard() for visit in visits] == [[] for _ in visits], (
         "nothing that the browser refuses or fails at"
     )

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from playwright.sync_api import Page
 
 from headcount.studio.access import Role
-from headcount.studio.app import app_of
+from headcount.studio.app import app_for_studio
 from headcount.studio.settings import Settings
 from headcount.studio.studio import Studio
 from tests.studio.browser.conftest import Visit, serving
@@ -22,22 +22,22 @@ VISITS = "".join(f"u{n % 50},{'tea' if n % 3 else 'rye'}\n" for n in range(200))
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     folder = tmp_path_factory.mktemp("idle")
-    made: list[Studio] = []
+    studios: list[Studio] = []
 
     def make(port: int) -> FastAPI:
         studio = Studio(Settings(folder, port=port))
         (folder / "files" / "visits.csv").write_text(f"user,venue\n{VISITS}", encoding="utf-8")
-        cora = studio.people.create("cora", Role.CURATOR, PASSWORD).visitor()
+        cora = studio.users.create("cora", Role.CURATOR, PASSWORD).visitor()
         flags = {"user": "user", "item": "venue", "items": "rye,tea"}
         shop = studio.datasets.register(cora, name="shop", source={"files": ["visits.csv"]}, flags=flags)
         studio.datasets.open(cora, shop.id, epsilon="3")
-        made.append(studio)
-        return app_of(studio)
+        studios.append(studio)
+        return app_for_studio(studio)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Studio, "start", lambda _studio: None)
         with serving(make):
-            yield made[0]
+            yield studios[0]
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def tab_to(visit: Visit, words: str) -> None:
     raise AssertionError(f"no key leads to {words!r}")
 
 
-def test_a_release_is_planned_asked_for_and_cancelled_by_keyboard(cora: Visit) -> None:
+def test_a_release_is_planned_requested_and_cancelled_by_keyboard(cora: Visit) -> None:
     page = cora.page
     cora.press("g", "d")
     page.get_by_role("heading", name="Datasets").wait_for()
@@ -93,9 +93,9 @@ def test_a_file_of_another_kind_is_refused_with_what_there_can_be(cora: Visit, t
     wrong.write_bytes(b"\xff\xd8\xff")
     page.locator("#upload").set_input_files(wrong)
     page.get_by_role("button", name="Upload").click()
-    told = page.locator("[data-failure], .toast.bad").first
-    told.wait_for()
-    assert ".csv" in told.inner_text()
+    message = page.locator("[data-failure], .toast.bad").first
+    message.wait_for()
+    assert ".csv" in message.inner_text()
 
 
 def test_a_file_that_is_not_what_its_name_says(cora: Visit, studio: Studio) -> None:
@@ -105,16 +105,16 @@ def test_a_file_that_is_not_what_its_name_says(cora: Visit, studio: Studio) -> N
     files = page.get_by_label("A file of the folder")
     files.select_option(files.locator("option", has_text="broken").get_attribute("value"))
     page.get_by_role("button", name="Go on to its columns").click()
-    told = page.locator("[data-failure]")
-    told.wait_for()
-    assert "broken.parquet" in told.inner_text()
+    message = page.locator("[data-failure]")
+    message.wait_for()
+    assert "broken.parquet" in message.inner_text()
 
 
-def test_a_budget_that_does_not_suffice_is_said_before_anything_is_asked(cora: Visit, studio: Studio) -> None:
+def test_an_insufficient_budget_is_reported_before_the_request(cora: Visit, studio: Studio) -> None:
     page = plan(cora, studio, "99")
-    told = page.locator("#outlook [data-failure]")
-    told.wait_for()
-    assert "ε = 0 of 3" in told.inner_text()
+    message = page.locator("#outlook [data-failure]")
+    message.wait_for()
+    assert "ε = 0 of 3" in message.inner_text()
 
 
 def test_a_connection_that_is_lost_while_planning_comes_back(cora: Visit, studio: Studio) -> None:
@@ -142,8 +142,8 @@ def test_a_session_that_ended_leads_to_the_sign_in_and_back(cora: Visit, studio:
 
 def plan(visit: Visit, studio: Studio, epsilon: str) -> Page:
     """Open a plan, and type an ε."""
-    curator = next(each for each in studio.people.listed() if each.name == "cora").visitor()
-    shop = next(each for each in studio.datasets.listed(curator) if each.name == "shop")
+    curator = next(user for user in studio.users.listed() if user.name == "cora").visitor()
+    shop = next(user for user in studio.datasets.listed(curator) if user.name == "shop")
     page = visit.go(f"/datasets/{shop.id}/plan?family=counts")
     page.locator("#field-epsilon").fill(epsilon)
     return page

@@ -90,11 +90,12 @@ def pieces() -> Iterator[str]:
         job = SimpleNamespace(state="running", progress={"doing": "reading", "done": 1, "of": 4})
         values = {"fields": FIELDS, "job": job, "chart": CHART, "guarantee": Guarantee(epsilon=Decimal(1)),
                   "error": UsageError("no", remedy="yes"), "visitor": request.state.visitor, "csrf": "c1",
-                  "studio": None, "active": "/", "request": request, "places": templates.PLACES}  # fmt: skip
+                  "studio": None, "active": "/", "request": request,
+                  "places": templates.NAVIGATION_LINKS}  # fmt: skip
         return HTMLResponse(templates.environment().from_string(PAGE).render(values))
 
     @app.get("/found")
-    def found(q: str) -> Response:
+    def search_results(q: str) -> Response:
         return HTMLResponse(f"found {len(q)}")
 
     @app.post("/sent")
@@ -116,43 +117,43 @@ def pieces() -> Iterator[str]:
 def test_everything_is_reachable_and_fits(
     window: Callable[..., Visit], pieces: str, scheme: str, width: int
 ) -> None:
-    seen = window(pieces, color_scheme=scheme, viewport={"width": width, "height": 900})
-    page = seen.go("/")
-    assert seen.grave() == []
+    visit = window(pieces, color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = visit.go("/")
+    assert visit.grave() == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width, "nothing sticks out"
     assert page.locator(".chart canvas").count() == 1, "Vega draws without evaluating code"
 
 
 def test_keys(window: Callable[..., Visit], pieces: str) -> None:
-    seen = window(pieces)
-    page = seen.go("/")
-    seen.press("/")
+    visit = window(pieces)
+    page = visit.go("/")
+    visit.press("/")
     assert page.evaluate("document.activeElement.id") == "q"
     page.keyboard.type("tea")
     page.get_by_text("found 3").wait_for()
-    seen.press("Escape", "?")
+    visit.press("Escape", "?")
     assert page.locator("#keys").is_visible()
-    seen.press("Escape")
+    visit.press("Escape")
     page.locator("#keys").wait_for(state="hidden")
     page.get_by_role("link", name="Tea").focus()
-    seen.press("ArrowDown")
+    visit.press("ArrowDown")
     assert page.evaluate("document.activeElement.textContent") == "Rye"
-    seen.press("g", "r")
+    visit.press("g", "r")
     page.wait_for_url("**/releases")
 
 
 def test_the_first_key_skips_to_the_content(window: Callable[..., Visit], pieces: str) -> None:
-    seen = window(pieces)
-    page = seen.go("/")
-    seen.press("Tab")
+    visit = window(pieces)
+    page = visit.go("/")
+    visit.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
-    seen.press("Enter")
+    visit.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
 
 
 def test_questions_come_before_what_cannot_be_undone(window: Callable[..., Visit], pieces: str) -> None:
-    seen = window(pieces)
-    page = seen.go("/")
+    visit = window(pieces)
+    page = visit.go("/")
     page.get_by_role("button", name="Ask").click()
     page.get_by_role("button", name="No").click()
     page.get_by_role("button", name="Ask").click()
@@ -164,19 +165,19 @@ def test_questions_come_before_what_cannot_be_undone(window: Callable[..., Visit
     page.get_by_text("sent by form").wait_for()
 
 
-def test_what_went_wrong_is_said_without_losing_the_page(window: Callable[..., Visit], pieces: str) -> None:
-    seen = window(pieces)
-    page = seen.go("/")
+def test_errors_are_reported_without_losing_the_page(window: Callable[..., Visit], pieces: str) -> None:
+    visit = window(pieces)
+    page = visit.go("/")
     page.get_by_role("button", name="Break").click()
     page.locator(".toast.bad", has_text="The budget is spent").wait_for()
     assert page.locator("h1").all_text_contents() == ["Pieces"]
 
 
-def test_a_lost_connection_is_said_and_what_was_asked_is_asked_again(
+def test_a_lost_connection_is_reported_and_the_request_is_repeated(
     window: Callable[..., Visit], pieces: str
 ) -> None:
-    seen = window(pieces)
-    page = seen.go("/")
+    visit = window(pieces)
+    page = visit.go("/")
     page.context.set_offline(True)
     page.locator("#q").fill("rye!")
     page.locator("[data-lost]").wait_for(state="visible")

@@ -18,7 +18,7 @@ from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.releases.folder_files import folder_digest
 from headcount.releases.release import Release
 from headcount.studio.access import Role
-from headcount.studio.app import app_of
+from headcount.studio.app import app_for_studio
 from headcount.studio.settings import Settings
 from headcount.studio.store import releases
 from headcount.studio.studio import Studio
@@ -40,7 +40,7 @@ def long_list(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     def make(port: int) -> FastAPI:
         studio = Studio(Settings(tmp_path_factory.mktemp("long"), port=port))
-        cora = studio.people.create("cora", Role.CURATOR, PASSWORD).visitor()
+        cora = studio.users.create("cora", Role.CURATOR, PASSWORD).visitor()
         flags = {"user": "user", "item": "item", "items": "a,b"}
         (studio.settings.files / "log.csv").write_text("user,item\nu,a\n", encoding="utf-8")
         held = studio.datasets.register(cora, name="long", source={"files": ["log.csv"]}, flags=flags)
@@ -49,13 +49,13 @@ def long_list(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         studio.jobs.cancel(cora, job.id)
         folder = release().save(studio.settings.releases / job.id)
         with studio.store.writing() as run:
-            made = releases.add(
+            stored = releases.add(
                 run, dataset=held.id, job=job.id, owner=str(cora.id), by_curator=True, family="counts",
-                title="Very long", folder=job.id, digest=folder_digest(folder), asked=time.time(),
+                title="Very long", folder=job.id, digest=folder_digest(folder), requested_at=time.time(),
             )  # fmt: skip
-        studio.releases.publish(cora, made)
-        where.append(f"/releases/{made}")
-        return app_of(studio)
+        studio.releases.publish(cora, stored)
+        where.append(f"/releases/{stored}")
+        return app_for_studio(studio)
 
     with serving(make) as base:
         yield f"{base}{where[0]}"

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from playwright.sync_api import Page
 
 from headcount.lab.synthetic.logs import CheckIns, checkins
-from headcount.studio.app import app_of
+from headcount.studio.app import app_for_studio
 from headcount.studio.settings import Limits, Settings
 from headcount.studio.studio import Studio
 from tests.studio.browser.conftest import Visit, serving
@@ -32,15 +32,15 @@ class Desk:
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     folder = tmp_path_factory.mktemp("desk")
-    made: list[Studio] = []
+    studios: list[Studio] = []
 
     def make(port: int) -> FastAPI:
         limits = Limits(step_seconds=1.0)
-        made.append(Studio(Settings(folder / "studio", port=port, limits=limits)))
-        return app_of(made[0])
+        studios.append(Studio(Settings(folder / "studio", port=port, limits=limits)))
+        return app_for_studio(studios[0])
 
     with serving(make) as base:
-        yield Desk(base, made[0], checkins(folder, users=500, venues=40, events=8_000))
+        yield Desk(base, studios[0], checkins(folder, users=500, venues=40, events=8_000))
 
 
 def begin(visit: Visit, link: str, name: str | None = None) -> Page:
@@ -118,9 +118,9 @@ def test_from_an_upload_to_a_top_10_that_others_see(desk: Desk, window: Callable
     page.get_by_role("row", name="ann").first.wait_for()
 
     analyst = window(desk.base, viewport={"width": 390, "height": 844}, color_scheme="dark")
-    seen = begin(analyst, invitation)
-    seen.get_by_role("link", name="Visits by weekday").click()
-    top = seen.locator("tbody[data-rows] th a")
+    visit = begin(analyst, invitation)
+    visit.get_by_role("link", name="Visits by weekday").click()
+    top = visit.locator("tbody[data-rows] th a")
     top.nth(9).wait_for()
     shared = top.all_inner_texts()[:10]
     assert len(set(shared)) == 10
@@ -128,25 +128,27 @@ def test_from_an_upload_to_a_top_10_that_others_see(desk: Desk, window: Callable
     analyst.ready()
     analyst.press("/")
     analyst.page.keyboard.type(shared[3])
-    seen.get_by_role("status").get_by_text("1 of 40 rows").wait_for()
+    visit.get_by_role("status").get_by_text("1 of 40 rows").wait_for()
     analyst.press("Tab", "Escape", "g", "a")
-    seen.get_by_role("heading", name="Ask for a release").wait_for()
-    seen.get_by_role("link", name="Rankings").click()
-    seen.locator("#field-k").fill("10")
-    seen.locator("#field-epsilon").fill("0.4")
-    seen.locator("#outlook").get_by_text("Price").wait_for()
-    seen.get_by_role("button", name="Ask, and pay").click()
-    seen.get_by_role("button", name="Yes, go on").click()
-    seen.get_by_role("link", name="Open the release").click()
-    seen.locator("tbody[data-rows] tr").nth(9).wait_for()
+    visit.get_by_role("heading", name="Ask for a release").wait_for()
+    visit.get_by_role("link", name="Rankings").click()
+    visit.locator("#field-k").fill("10")
+    visit.locator("#field-epsilon").fill("0.4")
+    visit.locator("#outlook").get_by_text("Price").wait_for()
+    visit.get_by_role("button", name="Ask, and pay").click()
+    visit.get_by_role("button", name="Yes, go on").click()
+    visit.get_by_role("link", name="Open the release").click()
+    visit.locator("tbody[data-rows] tr").nth(9).wait_for()
 
     analyst.go("/ask")
-    seen.get_by_role("link", name="Rankings").click()
-    seen.locator("#field-k").fill("5")
-    seen.locator("#field-epsilon").fill("0.4")
-    seen.locator("#outlook [data-failure]").wait_for()
-    assert "of your own, ε = 0.1 is left" in seen.locator("#outlook").inner_text(), "said before anything is asked"
-    seen.get_by_role("button", name="Ask, and pay").click()
-    seen.get_by_role("button", name="Yes, go on").click()
-    seen.locator("main > [data-failure]").wait_for()
-    assert seen.locator("#field-k").input_value() == "5", "what was typed is still there"
+    visit.get_by_role("link", name="Rankings").click()
+    visit.locator("#field-k").fill("5")
+    visit.locator("#field-epsilon").fill("0.4")
+    visit.locator("#outlook [data-failure]").wait_for()
+    assert "of your own, ε = 0.1 is left" in visit.locator("#outlook").inner_text(), (
+        "said before anything is asked"
+    )
+    visit.get_by_role("button", name="Ask, and pay").click()
+    visit.get_by_role("button", name="Yes, go on").click()
+    visit.locator("main > [data-failure]").wait_for()
+    assert visit.locator("#field-k").input_value() == "5", "what was typed is still there"

@@ -13,10 +13,10 @@ import pytest
 from headcount.errors import HeadcountError, RefusedError
 from headcount.ledger import Charge, Issued, Reservation
 from headcount.ledger.windows import Clock, Span
-from headcount.studio.jobs.ipc import Gate, Line, Told
-from headcount.studio.jobs.tasks import JOBS, LOOKS
+from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage
+from headcount.studio.jobs.tasks import JOB_TASKS, QUICK_TASKS
 from headcount.studio.studio import Studio
-from tests.studio.support.dataset import ASKED, FLAGS, lay_out, who
+from tests.studio.support.dataset import FLAGS, REQUEST, lay_out, who
 
 ABOUT = {"name": "visits", "version": None, "reads": "events", "source": {"files": ["visits.csv"]}, "flags": FLAGS}
 WHOLE, PART = Charge(Decimal("1.25")), Charge(Decimal("0.25"))
@@ -33,9 +33,9 @@ def desk(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> Studio:
 
 
 def _reserve(desk: Studio, analyst: str, charge: Charge = WHOLE, span: Span | None = None) -> Reservation:
-    made = desk.ledger.reserve("visits", None, analyst, '{"k": 1}', "c1", charge, again=True, span=span)
-    assert isinstance(made, Reservation)
-    return made
+    reservation = desk.ledger.reserve("visits", None, analyst, '{"k": 1}', "c1", charge, again=True, span=span)
+    assert isinstance(reservation, Reservation)
+    return reservation
 
 
 def _settle(reservation: Reservation, spent: Charge | None) -> Issued:
@@ -43,23 +43,29 @@ def _settle(reservation: Reservation, spent: Charge | None) -> Issued:
     return reservation.issue("elsewhere", "d" * 64, spent)
 
 
-def _answer(desk: Studio, task: str, epsilon: str, **known: Any) -> str:
+def _answer(desk: Studio, task: str, epsilon: str, **options: Any) -> str:
     """Return what Ann is answered to a plan or a job, as text."""
     out = str(desk.settings.releases / f"{task}-{time.monotonic_ns()}")
-    asked = {**ASKED, "epsilon": epsilon, **known.pop("asked", {})}
-    about = {**ABOUT, "flags": {**FLAGS, **known.pop("flags", {})}}
+    request = {**REQUEST, "epsilon": epsilon, **options.pop("asked", {})}
+    about = {**ABOUT, "flags": {**FLAGS, **options.pop("flags", {})}}
     places = (str(desk.settings.data), desk.settings.ledger_url)
-    told = Told(task, *places, dataset=about, family="counts", asked=asked, analyst="ann", out=out, **known)
-    line = Line(io.StringIO())
+    task_input = TaskMessage(
+        task, *places, dataset=about, family="counts", asked=request, analyst="ann", out=out, **options
+    )
+    line = ServerPipe(io.StringIO())
     try:
-        done = {**JOBS, **LOOKS}[task](Told.from_line(told.line()), line, Gate(line))
+        done = {**JOB_TASKS, **QUICK_TASKS}[task](
+            TaskMessage.from_line(task_input.line()), line, CancellationGate(line)
+        )
     except HeadcountError as error:
         return str(error.to_json())
     return str(done["ledger"]) if task == "plan" else "done"
 
 
-def _plans(desk: Studio, **known: Any) -> list[str]:
-    return [_answer(desk, "plan", epsilon, **known) for epsilon in ("0.5", "1.75", "1.8", "2.75", "2.8", "3", "4")]
+def _plans(desk: Studio, **options: Any) -> list[str]:
+    return [
+        _answer(desk, "plan", epsilon, **options) for epsilon in ("0.5", "1.75", "1.8", "2.75", "2.8", "3", "4")
+    ]
 
 
 @pytest.mark.parametrize("spent", [PART, None])
@@ -68,9 +74,9 @@ def test_a_plan_does_not_tell_what_a_selection_in_review_gave_back(desk: Studio,
     before = _plans(desk)
     _settle(reservation, spent)
     assert _plans(desk) == before
-    fits = [("RefusedError" not in each) for each in before]
+    fits = [("RefusedError" not in answer) for answer in before]
     assert fits == [True, True, *[False] * 5]  # 1.75 fits beside 1.25
-    shown = [("RefusedError" not in each) for each in _plans(desk, seen=["d" * 64])]
+    shown = [("RefusedError" not in answer) for answer in _plans(desk, seen=["d" * 64])]
     assert shown == [True, True, spent is PART, spent is PART, False, False, False]
 
 
@@ -106,7 +112,7 @@ def test_no_answer_to_an_analyst_names_the_spending_of_others(desk: Studio) -> N
     _settle(_reserve(desk, "cora", Charge(Decimal("1.045"))), Charge(Decimal("0.017")))
     answers = [*_plans(desk), _answer(desk, "release", "2.9")]
     for figure in ("0.123", "1.045", "1.168", "0.017", "0.14", "1.832", "2.86", "bob", "cora"):
-        assert not [each for each in answers if figure in each], figure
+        assert not [answer for answer in answers if figure in answer], figure
 
 
 def test_what_ones_own_job_gave_back_counts_when_it_is_shown(desk: Studio) -> None:
@@ -117,12 +123,10 @@ def test_what_ones_own_job_gave_back_counts_when_it_is_shown(desk: Studio) -> No
     assert "of your own, ε = 2.75 is left" in _answer(desk, "plan", "2.8")
 
 
-def test_a_refusal_of_the_ledger_itself_is_told_in_fixed_words(
-    desk: Studio, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refusal_of_the_ledger_is_reported_in_fixed_words(desk: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others may be charged between the two checks: the ledger is never overspent, and its words are kept back."""
     _reserve(desk, "bob", Charge(Decimal("2.9")))
-    monkeypatch.setattr("headcount.studio.jobs.analyst_budget.AsShown.outlook", lambda *_: None)
+    monkeypatch.setattr("headcount.studio.jobs.analyst_budget.AnalystCharging.preview_charge", lambda *_: None)
     refused = _answer(desk, "release", "1")
     assert "this could not be charged" in refused
     assert "2.9" not in refused
@@ -137,11 +141,11 @@ def test_windows_show_what_is_left_by_the_same_rule(studio: Studio, monkeypatch:
     (studio.settings.files / "visits.csv").write_text("\n".join(dated))
     studio.ledger.create("visits", epsilon="3", window="1mo", time="day")
     studio.ledger.allow("visits", "ann", "2")
-    said = {"since": "2026-03-01", "until": "2026-04-01"}
-    march = Span.from_json({**said, **Clock("day").to_json()})
+    window = {"since": "2026-03-01", "until": "2026-04-01"}
+    march = Span.from_json({**window, **Clock("day").to_json()})
 
-    def plan(epsilon: str, **known: Any) -> str:
-        return _answer(studio, "plan", epsilon, asked=said, flags={"time": "day"}, **known)
+    def plan(epsilon: str, **options: Any) -> str:
+        return _answer(studio, "plan", epsilon, asked=window, flags={"time": "day"}, **options)
 
     first = plan("1.75")
     assert "'left': '2'" in first
@@ -163,7 +167,7 @@ def test_an_allowance_that_was_changed_holds_in_the_shown_account(desk: Studio) 
     assert "RefusedError" not in _answer(desk, "plan", "0.75")
 
 
-def test_a_selection_is_told_of_once_its_release_is_published(studio: Studio) -> None:
+def test_a_selection_is_reported_after_its_release_is_published(studio: Studio) -> None:
     """With real processes: a selection that finds nothing gives most of its cost back."""
     lay_out(studio, people=2)
     cora, ann = who(studio, "cora"), who(studio, "ann")
@@ -171,21 +175,23 @@ def test_a_selection_is_told_of_once_its_release_is_published(studio: Studio) ->
     dataset = studio.datasets.register(cora, name="rare", source={"files": ["visits.csv"]}, flags=flags).id
     studio.datasets.open(cora, dataset, epsilon="3", delta="0.001")
     studio.datasets.allow(cora, dataset, str(ann.id), "3")
-    asked = {**ASKED, "epsilon": "2", "delta": "1e-6"}
-    job = studio.jobs.ask(cora, dataset=dataset, family="counts", asked=asked)
-    assert studio.work.once()
+    request = {**REQUEST, "epsilon": "2", "delta": "1e-6"}
+    job = studio.jobs.ask(cora, dataset=dataset, family="counts", asked=request)
+    assert studio.work.run_next()
     assert studio.jobs.get(cora, job.id).state == "done"
     live = studio.ledger.left("rare", "ann")
     assert live > 1
     studio.datasets._clock = lambda: math.ceil(time.time() / 15 + 1) * 15.0  # the next step
 
-    said: list[str] = []
+    answers: list[str] = []
 
     def fits(epsilon: str) -> bool:
         try:
-            studio.work.look(ann, "plan", dataset=dataset, family="counts", asked={**asked, "epsilon": epsilon})
+            studio.work.run_quick_task(
+                ann, "plan", dataset=dataset, family="counts", asked={**request, "epsilon": epsilon}
+            )
         except RefusedError as error:
-            said.append(error.problem)
+            answers.append(error.problem)
             return False
         return True
 
@@ -193,4 +199,4 @@ def test_a_selection_is_told_of_once_its_release_is_published(studio: Studio) ->
     studio.releases.publish(cora, studio.releases.listed(cora)[0].id)
     assert studio.datasets.published(dataset)
     assert (fits("1"), fits(str(live))) == (True, True)
-    assert said == ["this is beyond the budget; of your own, ε = 3 is left"]
+    assert answers == ["this is beyond the budget; of your own, ε = 3 is left"]

@@ -15,12 +15,12 @@ from fastapi.routing import APIRoute
 
 from headcount.errors import HeadcountError, UnknownNameError, UsageError
 from headcount.events.sources.databases.connections import AnyDriver
-from headcount.studio.access import Door, Role, Visitor, door_of
+from headcount.studio.access import AccessLevel, Role, Visitor, access_level_of
 from headcount.studio.app import routers
-from headcount.studio.jobs.ipc import Told
-from headcount.studio.jobs.job_request import split
+from headcount.studio.jobs.ipc import TaskMessage
+from headcount.studio.jobs.job_request import split_request
 from headcount.studio.jobs.tasks import request_for
-from headcount.studio.jobs.worker import _placeless
+from headcount.studio.jobs.worker import _without_paths
 from headcount.studio.settings import Settings
 from headcount.studio.store.datasets import Datasets
 from headcount.studio.store.jobs import Jobs
@@ -31,34 +31,34 @@ from tests.studio.conftest import Browser
 from tests.studio.support.releases import put, visitor_of
 
 Client = Callable[[Role | str | None], Browser]
-ASKED = {"epsilon": "0.1", "method": "sra", "limit": 2}
+REQUEST = {"epsilon": "0.1", "method": "sra", "limit": 2}
 NOBODYS = "0" * 32
 
 
 def _ask(studio: Studio, name: str, **how: Any) -> str:
     dataset = studio.datasets.listed(visitor_of(studio, "cora"))[0].id
-    return studio.jobs.ask(visitor_of(studio, name), dataset=dataset, family="counts", asked=ASKED, **how).id
+    return studio.jobs.ask(visitor_of(studio, name), dataset=dataset, family="counts", asked=REQUEST, **how).id
 
 
 def _routes_with(parameter: str) -> list[tuple[APIRoute, str]]:
-    found = [route for router in routers() for route in router.routes if isinstance(route, APIRoute)]
+    routes = [route for router in routers() for route in router.routes if isinstance(route, APIRoute)]
     return [
         (route, method)
-        for route in found
+        for route in routes
         for method in route.methods or ()
-        if f"{{{parameter}}}" in route.path and door_of(route) is Door.SIGNED_IN
+        if f"{{{parameter}}}" in route.path and access_level_of(route) is AccessLevel.SIGNED_IN
     ]
 
 
-def _address(route: APIRoute, **known: str) -> str:
-    return re.sub(r"\{(\w+)(:\w+)?\}", lambda found: known.get(found[1], "0"), route.path)
+def _address(route: APIRoute, **values: str) -> str:
+    return re.sub(r"\{(\w+)(:\w+)?\}", lambda match: values.get(match[1], "0"), route.path)
 
 
 # What belongs to somebody else does not exist
 
 
 @pytest.mark.parametrize("state", ["review", "withheld", "own"])
-def test_a_release_of_somebody_else_does_not_exist(published: Studio, client: Client, state: str) -> None:
+def test_a_release_of_another_user_does_not_exist(published: Studio, client: Client, state: str) -> None:
     hidden = put(published, make(), state=state, owner="bob" if state == "own" else "cora", title="the hidden one")
     ann = client("ann")
     routes = _routes_with("release")
@@ -72,7 +72,7 @@ def test_a_release_of_somebody_else_does_not_exist(published: Studio, client: Cl
     assert "the hidden one" not in ann.get("/releases").text + ann.get("/").text
 
 
-def test_a_job_of_somebody_else_does_not_exist(published: Studio, client: Client) -> None:
+def test_a_job_of_another_user_does_not_exist(published: Studio, client: Client) -> None:
     theirs = _ask(published, "cora", title="the hidden one")
     ann = client("ann")
     for route, method in _routes_with("job"):
@@ -86,13 +86,13 @@ def test_a_job_of_somebody_else_does_not_exist(published: Studio, client: Client
 
 
 def test_a_dataset_of_others_does_not_exist(published: Studio, client: Client) -> None:
-    known = published.datasets.listed(visitor_of(published, "cora"))[0].id
+    dataset_id = published.datasets.listed(visitor_of(published, "cora"))[0].id
     bob = client("bob")
     for route, method in _routes_with("dataset"):
-        theirs = bob.request(method, _address(route, dataset=known))
+        theirs = bob.request(method, _address(route, dataset=dataset_id))
         none = bob.request(method, _address(route, dataset=NOBODYS))
         assert theirs.status_code == none.status_code, (method, route.path)
-        assert theirs.text.replace(known, NOBODYS) == none.text, (method, route.path)
+        assert theirs.text.replace(dataset_id, NOBODYS) == none.text, (method, route.path)
     with pytest.raises(UnknownNameError):
         _ask(published, "bob")
     assert published.datasets.listed(visitor_of(published, "bob")) == []
@@ -117,7 +117,7 @@ def test_an_analyst_changes_nothing_of_a_dataset_or_release(published: Studio) -
 
 
 @pytest.mark.parametrize(
-    "said",
+    "extra_fields",
     [
         {"user": "venue"},  # a promise to venues
         {"item": "user"},
@@ -128,22 +128,22 @@ def test_an_analyst_changes_nothing_of_a_dataset_or_release(published: Studio) -
         {"context": ["user"], "contexts": ["p7"]},
     ],
 )
-def test_an_analyst_does_not_say_how_the_log_is_read(published: Studio, said: dict[str, Any]) -> None:
+def test_an_analyst_does_not_say_how_the_log_is_read(published: Studio, extra_fields: dict[str, Any]) -> None:
     """It is refused where it is asked for, or the request has no such field, so that the process refuses it."""
     dataset = published.datasets.listed(visitor_of(published, "cora"))[0].id
-    asked = {**ASKED, **said}
+    request = {**REQUEST, **extra_fields}
     try:
-        published.jobs.ask(visitor_of(published, "ann"), dataset=dataset, family="counts", asked=asked)
+        published.jobs.ask(visitor_of(published, "ann"), dataset=dataset, family="counts", asked=request)
     except HeadcountError:
         return
-    fields, reading, _ = split(asked)
+    fields, reading, _ = split_request(request)
     assert not reading
     with pytest.raises(HeadcountError):
         request_for(published.settings, "counts", fields, by_curator=False)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "extra_fields",
     [
         {"bins": "visits.csv"},
         {"options": {"depth": "visits.csv"}},
@@ -153,11 +153,13 @@ def test_an_analyst_does_not_say_how_the_log_is_read(published: Studio, said: di
         {"research": "true"},
     ],
 )
-def test_an_analyst_names_no_file_and_no_method_for_research(published: Studio, said: dict[str, Any]) -> None:
+def test_an_analyst_names_no_file_and_no_method_for_research(
+    published: Studio, extra_fields: dict[str, Any]
+) -> None:
     """What is in a file would be told by errors, or by what is released."""
     (published.settings.files / "notes").write_text("p7 is on leave", encoding="utf-8")
     with pytest.raises(HeadcountError, match="curators") as caught:
-        request_for(published.settings, "counts", {**ASKED, **said}, by_curator=False)
+        request_for(published.settings, "counts", {**REQUEST, **extra_fields}, by_curator=False)
     assert "p7" not in str(caught.value)
 
 
@@ -208,7 +210,7 @@ def test_no_name_leads_out_of_the_files(published: Studio, name: str) -> None:
         "jar:http://evil.example!/",
     ],
 )
-def test_no_address_makes_the_server_call_somebody(published: Studio, address: str) -> None:
+def test_no_address_makes_the_server_connect_elsewhere(published: Studio, address: str) -> None:
     cora = visitor_of(published, "cora")
     with pytest.raises(HeadcountError):
         published.datasets.register(cora, name="other", source={"address": address})
@@ -237,9 +239,9 @@ def test_a_password_in_an_address_is_never_shown(tmp_path: Path, published: Stud
     remote = Settings(published.settings.data, remote=True)
     datasets = Datasets(remote, published.store, published.ledger)
     address = "postgresql://reader:tulip@db.example/shop"
-    made = datasets.register(visitor_of(published, "cora"), name="shop", source={"address": address})
-    assert "tulip" not in made.place
-    assert "tulip" not in repr(published.deeds.listed())
+    dataset = datasets.register(visitor_of(published, "cora"), name="shop", source={"address": address})
+    assert "tulip" not in dataset.place
+    assert "tulip" not in repr(published.audit_log.listed())
 
 
 def test_no_path_leads_out_of_a_release(published: Studio, client: Client) -> None:
@@ -291,10 +293,10 @@ def test_a_file_name_makes_no_header(published: Studio, client: Client) -> None:
     assert re.fullmatch(r'attachment; filename="[a-z0-9.-]+"', answer.headers["content-disposition"])
 
 
-@pytest.mark.parametrize("asked", ["' OR 1=1 --", "%", "_", "\\", "(", ".*" * 500, "\u202e", "v" * 5000])
-def test_a_search_is_never_part_of_a_statement(published: Studio, client: Client, asked: str) -> None:
+@pytest.mark.parametrize("search", ["' OR 1=1 --", "%", "_", "\\", "(", ".*" * 500, "\u202e", "v" * 5000])
+def test_a_search_is_never_part_of_a_statement(published: Studio, client: Client, search: str) -> None:
     release = published.releases.listed(visitor_of(published, "ann"))[0].id
-    answer = client("ann").get(f"/releases/{release}", params={"q": asked, "search": asked, "page": "-1"})
+    answer = client("ann").get(f"/releases/{release}", params={"q": search, "search": search, "page": "-1"})
     assert answer.status_code < 500
 
 
@@ -334,12 +336,12 @@ def test_an_upload_stays_where_it_belongs(published: Studio, client: Client) -> 
 # What time and counts tell
 
 
-def test_an_analyst_is_not_told_early_that_a_job_has_ended(published: Studio) -> None:
+def test_an_analyst_does_not_learn_early_that_a_job_has_ended(published: Studio) -> None:
     """Not by its state, its times, its place in a list, or by how many more may wait."""
     now = [1000.0]
     ann, clocked = visitor_of(published, "ann"), _clocked(published, now)
     dataset = published.datasets.listed(ann)[0].id
-    first = clocked.ask(ann, dataset=dataset, family="counts", asked=ASKED)
+    first = clocked.ask(ann, dataset=dataset, family="counts", asked=REQUEST)
     waiting = clocked.get(ann, first.id)
     taken = clocked.take()
     assert taken is not None
@@ -349,38 +351,38 @@ def test_an_analyst_is_not_told_early_that_a_job_has_ended(published: Studio) ->
     assert clocked.get(ann, first.id) == waiting
     assert clocked.listed(ann) == [waiting]
     for _ in range(published.settings.limits.waiting - 1):
-        clocked.ask(ann, dataset=dataset, family="counts", asked=ASKED)
+        clocked.ask(ann, dataset=dataset, family="counts", asked=REQUEST)
     with pytest.raises(TooManyError):  # the first counts until it is shown
-        clocked.ask(ann, dataset=dataset, family="counts", asked=ASKED)
+        clocked.ask(ann, dataset=dataset, family="counts", asked=REQUEST)
     now[0] = 1000.0 + published.settings.limits.step_seconds
     assert clocked.get(ann, first.id).state == "failed"
-    clocked.ask(ann, dataset=dataset, family="counts", asked=ASKED)
+    clocked.ask(ann, dataset=dataset, family="counts", asked=REQUEST)
 
 
 def _clocked(studio: Studio, now: list[float]) -> Jobs:
     return Jobs(studio.settings.limits, studio.store, studio.datasets, lambda: now[0])
 
 
-def test_a_plan_is_told_what_its_asker_sees_and_no_more(
-    published: Studio, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_gets_only_what_its_user_may_see(published: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     put(published, make(), state="review", digest="e" * 64)
     put(published, make(), state="own", owner="bob", digest="f" * 64)
     dataset = published.datasets.listed(visitor_of(published, "cora"))[0].id
-    told: list[Told] = []
+    tasks_sent: list[TaskMessage] = []
 
-    def look(asked: Told) -> dict[str, Any]:
-        told.append(asked)
+    def look(task: TaskMessage) -> dict[str, Any]:
+        tasks_sent.append(task)
         return {}
 
-    monkeypatch.setattr(published.work._looking, "look", look)
-    published.work.look(visitor_of(published, "ann"), "plan", dataset=dataset, family="counts", asked=ASKED)
-    shared = [each.digest for each in published.releases.listed(visitor_of(published, "ann"))]
-    assert list(told[0].seen) == shared
+    monkeypatch.setattr(published.work._plan_pool, "run_quick_task", look)
+    published.work.run_quick_task(
+        visitor_of(published, "ann"), "plan", dataset=dataset, family="counts", asked=REQUEST
+    )
+    shared = [release.digest for release in published.releases.listed(visitor_of(published, "ann"))]
+    assert list(tasks_sent[0].seen) == shared
     assert not {"e" * 64, "f" * 64} & set(shared)
 
 
-def test_nobody_is_an_analyst_without_an_account(published: Studio) -> None:
+def test_an_analyst_needs_an_account(published: Studio) -> None:
     with pytest.raises(HeadcountError):
         _ = published.datasets.get(Visitor(), published.datasets.listed(visitor_of(published, "cora"))[0].id)
     assert published.jobs.listed(Visitor()) == []
@@ -393,22 +395,22 @@ def test_what_others_may_not_see_is_not_had_by_asking_for_the_same(published: St
     put(published, make(), state=state, owner="bob" if state == "own" else "cora", digest="d" * 64)
     published.jobs.take()
     done = {"earlier": True, "payer": "bob" if state == "own" else "cora"}
-    published.jobs.end(job, "done", done, made={"folder": job, "digest": "d" * 64})
+    published.jobs.end(job, "done", done, release_files={"folder": job, "digest": "d" * 64})
     cora = visitor_of(published, "cora")
     assert published.jobs.get(cora, job).state == ("done" if state == "published" else "failed")
     assert (published.releases.of_job(cora, job) is not None) is (state == "published")
 
 
-def test_what_one_paid_for_is_had_again(published: Studio) -> None:
+def test_a_charged_request_is_free_when_repeated(published: Studio) -> None:
     job = _ask(published, "ann")
     published.jobs.take()
     done = {"earlier": True, "payer": "ann"}
-    published.jobs.end(job, "done", done, made={"folder": job, "digest": "d" * 64})
+    published.jobs.end(job, "done", done, release_files={"folder": job, "digest": "d" * 64})
     assert published.releases.of_job(visitor_of(published, "cora"), job) is not None
     assert "payer" not in repr(published.jobs.get(visitor_of(published, "cora"), job).outcome)
 
 
-def test_programs_are_not_told_either(published: Studio, client: Client) -> None:
+def test_the_api_hides_other_users_data_too(published: Studio, client: Client) -> None:
     dataset = published.datasets.listed(visitor_of(published, "cora"))[0].id
     hidden = put(published, make(), state="withheld", title="the hidden one")
     shown = published.releases.listed(visitor_of(published, "ann"))[0].id
@@ -425,20 +427,20 @@ def test_programs_are_not_told_either(published: Studio, client: Client) -> None
         bob.get("/api/v1/compare", params={"first": shown, "second": NOBODYS}),
         bob.get(f"/api/v1/datasets/{NOBODYS}/fields"),
     ]
-    assert [each.status_code for each in theirs] == [404] * 4
-    assert [each.json() for each in theirs] == [each.json() for each in none]
+    assert [response.status_code for response in theirs] == [404] * 4
+    assert [response.json() for response in theirs] == [response.json() for response in none]
     assert "the hidden one" not in bob.get("/api/v1/releases").text
     assert bob.get("/api/v1/jobs", params={"dataset": dataset}).json() == []
 
 
-def test_what_is_withheld_is_gone_at_once(published: Studio, client: Client) -> None:
+def test_a_withheld_release_is_unreachable_at_once(published: Studio, client: Client) -> None:
     ann, cora = client("ann"), visitor_of(published, "cora")
     release = published.releases.listed(cora)[0].id
     addresses = [_address(route, release=release) for route, method in _routes_with("release") if method == "GET"]
-    seen = [address for address in addresses if ann.get(address).status_code == 200]
-    assert len(seen) > 5
+    reachable = [address for address in addresses if ann.get(address).status_code == 200]
+    assert len(reachable) > 5
     published.releases.withhold(cora, release)
-    assert [ann.get(address).status_code for address in seen] == [404] * len(seen)
+    assert [ann.get(address).status_code for address in reachable] == [404] * len(reachable)
 
 
 def test_nothing_behind_a_door_is_stored_by_a_cache(published: Studio, client: Client) -> None:
@@ -450,7 +452,7 @@ def test_nothing_behind_a_door_is_stored_by_a_cache(published: Studio, client: C
         for route in router.routes:
             assert isinstance(route, APIRoute)
             slow = route.path.endswith(("/preview", "/columns", "/plan"))  # these start a process
-            if door_of(route) is not Door.ANYONE and "GET" in (route.methods or ()) and not slow:
+            if access_level_of(route) is not AccessLevel.ANYONE and "GET" in (route.methods or ()) and not slow:
                 answer = cora.get(_address(route, release=release, dataset=dataset, job=job))
                 assert answer.headers["cache-control"] == "no-store", route.path
 
@@ -483,7 +485,9 @@ def test_a_form_that_does_not_say_how_long_it_is_is_not_held(published: Studio, 
 
 def test_no_error_says_where_the_studio_lies(published: Studio) -> None:
     """What was released, and is gone from its folder, is said to be gone from there: by its name alone."""
-    told = Told.of(published.settings, "release", by_curator=True)
-    error = _placeless(UsageError(f"published in {told.data}/releases/7, which is gone", remedy=told.data), told)
+    task = TaskMessage.create(published.settings, "release", by_curator=True)
+    error = _without_paths(
+        UsageError(f"published in {task.data}/releases/7, which is gone", remedy=task.data), task
+    )
     assert "the studio's folder/releases/7" in str(error)
-    assert told.data not in repr(error.to_json())
+    assert task.data not in repr(error.to_json())

@@ -26,14 +26,14 @@ def test_nothing_that_was_acknowledged_is_lost(tmp_path: Path) -> None:
         server = Server(desk.settings)
         server.wait()
         everybody = [Analyst(desk, name) for name in desk.signed_in if name != "cora"]
-        threads = [threading.Thread(target=_ask, args=(each, number)) for each in everybody]
+        threads = [threading.Thread(target=_ask, args=(client_user, number)) for client_user in everybody]
         for thread in threads:
             thread.start()
         time.sleep(1.0 + 1.7 * number)  # each round it is somewhere else in its work
         server.kill()
         for thread in threads:
             thread.join()
-        acknowledged += [job for each in everybody for job in each.acknowledged]
+        acknowledged += [job for client_user in everybody for job in client_user.acknowledged]
         assert spent(desk)["verified"]
     assert len(acknowledged) >= ROUNDS
     studio = Studio(desk.settings)
@@ -48,26 +48,26 @@ def test_nothing_that_was_acknowledged_is_lost(tmp_path: Path) -> None:
         assert set(acknowledged) <= kept.keys()
         assert {job.state for job in kept.values()} <= set(ENDED)
         done = [job for job in kept.values() if job.state == "done"]
-        released = {each.job: each for each in studio.releases.listed(cora)}
+        released = {release.job: release for release in studio.releases.listed(cora)}
         assert {job.id for job in done} == released.keys()
-        for each in released.values():
-            assert load(studio.releases.folder_of(each)).is_private
+        for release in released.values():
+            assert load(studio.releases.folder_of(release)).is_private
         entries = [job.entry for job in kept.values() if job.entry is not None]
         assert len(entries) == len(set(entries))
         reserved = {entry.number for entry in studio.ledger.history() if entry.kind == "reserve"}
         assert reserved == set(entries)  # whatever was charged is known to a job
     finally:
         studio.stop()
-    found = spent(desk)
-    assert (found["verified"], found["overspent"]) == (True, False)
+    charges = spent(desk)
+    assert (charges["verified"], charges["overspent"]) == (True, False)
 
 
 def _ask(analyst: Analyst, number: int) -> None:
     """Ask for two releases, and read until the server is gone."""
     line = http.client.HTTPConnection("127.0.0.1", analyst.desk.settings.port, timeout=60)
     try:
-        for each in range(2):
-            analyst.ask(line, 100 * number + 10 * each + len(analyst.name) + int(analyst.name[-1]))
+        for attempt in range(2):
+            analyst.ask(line, 100 * number + 10 * attempt + len(analyst.name) + int(analyst.name[-1]))
     except (OSError, http.client.HTTPException):
         return
     finally:

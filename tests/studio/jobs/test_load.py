@@ -20,8 +20,8 @@ def test_a_crowd_of_analysts_neither_fails_nor_overspends(tmp_path: Path) -> Non
         everybody = crowd(desk, seconds=30)
     finally:
         server.stop()
-    assert [failure for each in everybody for failure in each.failures] == []
-    assert sum(len(each.reads) for each in everybody) > 50
-    assert sum(len(each.acknowledged) for each in everybody) > 0
-    found = spent(desk)
-    assert (found["verified"], found["overspent"]) == (True, False)
+    assert [failure for user in everybody for failure in user.failures] == []
+    assert sum(len(user.reads) for user in everybody) > 50
+    assert sum(len(user.acknowledged) for user in everybody) > 0
+    charges = spent(desk)
+    assert (charges["verified"], charges["overspent"]) == (True, False)

@@ -9,11 +9,11 @@ import pytest
 
 from headcount.events.sources.source import FileSource
 from headcount.studio.jobs import tasks
-from headcount.studio.jobs.ipc import Gate, Line, Told
+from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage
 from headcount.studio.studio import Studio
 from tests.studio.support.dataset import lay_out
 
-ASKED: dict[str, dict[str, Any]] = {
+REQUESTS: dict[str, dict[str, Any]] = {
     "counts": {"epsilon": "1"},
     "totals": {"epsilon": "1", "method": "totals", "limit": 3},
     "rankings": {"epsilon": "1", "k": 2},
@@ -39,7 +39,7 @@ def desk(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> Studio:
     return studio
 
 
-def looked(desk: Studio, task: str, family: str | None = None, **asked: Any) -> dict[str, Any]:
+def looked(desk: Studio, task: str, family: str | None = None, **request: Any) -> dict[str, Any]:
     """Look at something as a process of the studio does, here."""
     flags = {"user": "user", "item": "venue", "items": "venues.csv"}
     about = {
@@ -49,25 +49,25 @@ def looked(desk: Studio, task: str, family: str | None = None, **asked: Any) -> 
         "source": {"files": ["visits.csv"]},
         "flags": flags,
     }
-    told = Told(
+    task_input = TaskMessage(
         task=task,
         data=str(desk.settings.data),
         ledger=desk.settings.ledger_url,
         dataset=about,
         family=family,
-        asked=asked,
+        asked=request,
         analyst="cora",
         by_curator=True,
     )
-    line = Line(io.StringIO())
-    return tasks.LOOKS[task](told, line, Gate(line))
+    line = ServerPipe(io.StringIO())
+    return tasks.QUICK_TASKS[task](task_input, line, CancellationGate(line))
 
 
-@pytest.mark.parametrize("family", ASKED)
+@pytest.mark.parametrize("family", REQUESTS)
 def test_a_plan_reads_no_row(desk: Studio, family: str) -> None:
-    found = looked(desk, "plan", family, **ASKED[family])
-    assert "factor of at most" in found["words"]["promise"]
-    assert found["price"]["epsilon"] == "1"
+    plan = looked(desk, "plan", family, **REQUESTS[family])
+    assert "factor of at most" in plan["words"]["promise"]
+    assert plan["price"]["epsilon"] == "1"
 
 
 def test_what_is_public_and_a_forecast_read_no_row(desk: Studio) -> None:

@@ -26,23 +26,23 @@ from headcount.studio.jobs import runner as runner_module
 from headcount.studio.jobs.runner import _Running
 from headcount.studio.store.jobs import Job
 from headcount.studio.studio import Studio
-from tests.studio.support.dataset import ASKED, opened, who
+from tests.studio.support.dataset import REQUEST, opened, who
 
 
 @pytest.fixture
 def job(studio: Studio) -> Job:
     """A job that ran when the server ended."""
     dataset = opened(studio)
-    studio.jobs.ask(who(studio, "cora"), dataset=dataset.id, family="counts", asked=ASKED)
+    studio.jobs.ask(who(studio, "cora"), dataset=dataset.id, family="counts", asked=REQUEST)
     taken = studio.jobs.take()
     assert taken is not None
     return taken
 
 
 def _reserve(studio: Studio, analyst: str = "cora") -> Reservation:
-    made = studio.ledger.reserve("visits", None, analyst, "{}", "c", Charge(Decimal(1)), again=True)
-    assert isinstance(made, Reservation)
-    return made
+    reservation = studio.ledger.reserve("visits", None, analyst, "{}", "c", Charge(Decimal(1)), again=True)
+    assert isinstance(reservation, Reservation)
+    return reservation
 
 
 def _after(studio: Studio, job: Job) -> Job:
@@ -54,8 +54,8 @@ def _after(studio: Studio, job: Job) -> Job:
 def test_what_was_not_charged_waits_again(studio: Studio, job: Job) -> None:
     _reserve(studio, "somebody else")
     _reserve(studio).refund("no file")
-    found = _after(studio, job)
-    assert (found.state, found.started, found.entry) == ("waiting", None, None)
+    recovered = _after(studio, job)
+    assert (recovered.state, recovered.started, recovered.entry) == ("waiting", None, None)
     assert studio.jobs.take() is not None
 
 
@@ -66,10 +66,10 @@ def test_what_was_charged_is_interrupted_and_says_so(studio: Studio, job: Job, n
         studio.jobs.note(job.id, entry=entry)
     aside = studio.settings.releases / f".{job.id}.part"
     aside.mkdir()
-    found = _after(studio, job)
-    assert found.outcome is not None
-    assert (found.state, found.entry) == ("interrupted", entry)
-    assert found.outcome["message"] == (
+    recovered = _after(studio, job)
+    assert recovered.outcome is not None
+    assert (recovered.state, recovered.entry) == ("interrupted", entry)
+    assert recovered.outcome["message"] == (
         "the server ended while this job ran; what was reserved stays charged; ask again, which is charged anew"
     )
     assert not aside.exists()
@@ -77,7 +77,7 @@ def test_what_was_charged_is_interrupted_and_says_so(studio: Studio, job: Job, n
 
 
 def test_one_reservation_belongs_to_one_job(studio: Studio, job: Job) -> None:
-    studio.jobs.ask(who(studio, "cora"), dataset=job.dataset, family="counts", asked=ASKED)
+    studio.jobs.ask(who(studio, "cora"), dataset=job.dataset, family="counts", asked=REQUEST)
     other = studio.jobs.take()
     assert other is not None
     studio.jobs.note(job.id, entry=_reserve(studio).entry)
@@ -88,23 +88,23 @@ def test_one_reservation_belongs_to_one_job(studio: Studio, job: Job) -> None:
 def test_a_release_that_is_whole_is_done(studio: Studio, job: Job) -> None:
     entry = _reserve(studio).entry
     curator, log = Curator(), EventLog.of([("ann", "tea")], items=["rye", "tea"])
-    release = curator.run(curator.prepare(ReleaseRequest(**ASKED), log))
+    release = curator.run(curator.prepare(ReleaseRequest(**REQUEST), log))
     release.save(studio.settings.releases / job.id)
-    found = _after(studio, job)
-    (made,) = studio.releases.listed(who(studio, "cora"))
-    assert found.outcome is not None
-    assert (found.state, found.entry, found.outcome["release"]) == ("done", entry, made.id)
+    recovered = _after(studio, job)
+    (kept_release,) = studio.releases.listed(who(studio, "cora"))
+    assert recovered.outcome is not None
+    assert (recovered.state, recovered.entry, recovered.outcome["release"]) == ("done", entry, kept_release.id)
 
 
 def test_the_copy_of_a_release_for_others_is_deleted_and_what_was_charged_is_not(studio: Studio) -> None:
     """A request that was released for others ends as refused; a copy of it would stay for ever."""
     dataset, ann = opened(studio), who(studio, "ann")
     studio.datasets.allow(who(studio, "cora"), dataset.id, str(ann.id), "1")
-    studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST)
     refused = studio.jobs.take()
     assert refused is not None
     curator, log = Curator(), EventLog.of([("ann", "tea")], items=["rye", "tea"])
-    release = curator.run(curator.prepare(ReleaseRequest(**ASKED), log))
+    release = curator.run(curator.prepare(ReleaseRequest(**REQUEST), log))
     folder = release.save(studio.settings.releases / refused.id)
     charged = release.save(studio.settings.releases / "charged")
     assert _after(studio, refused).state == "failed"
@@ -114,7 +114,7 @@ def test_the_copy_of_a_release_for_others_is_deleted_and_what_was_charged_is_not
 def test_a_release_that_was_charged_stays_however_its_job_ends(studio: Studio, job: Job) -> None:
     """The ledger gives it to the next who asks for the very same."""
     curator, log = Curator(), EventLog.of([("ann", "tea")], items=["rye", "tea"])
-    release = curator.run(curator.prepare(ReleaseRequest(**ASKED), log))
+    release = curator.run(curator.prepare(ReleaseRequest(**REQUEST), log))
     folder = release.save(studio.settings.releases / job.id)
     studio.jobs.note(job.id, entry=_reserve(studio).entry)
     studio.jobs.end(job.id, "cancelled", {})
@@ -124,7 +124,7 @@ def test_a_release_that_was_charged_stays_however_its_job_ends(studio: Studio, j
 
 def test_a_release_that_is_not_whole_is_not(studio: Studio, job: Job) -> None:
     curator, log = Curator(), EventLog.of([("ann", "tea")], items=["rye", "tea"])
-    folder = curator.run(curator.prepare(ReleaseRequest(**ASKED), log)).save(studio.settings.releases / job.id)
+    folder = curator.run(curator.prepare(ReleaseRequest(**REQUEST), log)).save(studio.settings.releases / job.id)
     (folder / "items.parquet").unlink()
     assert _after(studio, job).state == "waiting"
     shutil.rmtree(folder)
@@ -132,9 +132,9 @@ def test_a_release_that_is_not_whole_is_not(studio: Studio, job: Job) -> None:
 
 def test_what_was_cancelled_is_not_begun_again(studio: Studio, job: Job) -> None:
     studio.jobs.cancel(who(studio, "cora"), job.id)
-    found = _after(studio, job)
-    assert found.outcome is not None
-    assert (found.state, "nothing was charged" in str(found.outcome["problem"])) == ("cancelled", True)
+    recovered = _after(studio, job)
+    assert recovered.outcome is not None
+    assert (recovered.state, "nothing was charged" in str(recovered.outcome["problem"])) == ("cancelled", True)
 
 
 def test_the_queue_goes_on_whatever_goes_wrong(studio: Studio, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,9 +145,9 @@ def test_the_queue_goes_on_whatever_goes_wrong(studio: Studio, job: Job, monkeyp
 
     monkeypatch.setattr(runner, "_work", fails)
     runner._run(job)
-    found = studio.jobs.get(who(studio, "cora"), job.id)
-    assert found.outcome is not None
-    assert (found.state, found.outcome["problem"]) == ("failed", "something went wrong here")
+    recovered = studio.jobs.get(who(studio, "cora"), job.id)
+    assert recovered.outcome is not None
+    assert (recovered.state, recovered.outcome["problem"]) == ("failed", "something went wrong here")
     tried: list[int] = []
 
     def tend() -> None:
@@ -162,8 +162,8 @@ def test_the_queue_goes_on_whatever_goes_wrong(studio: Studio, job: Job, monkeyp
 
 def test_other_work_begins_again(studio: Studio) -> None:
     dataset = opened(studio)
-    asked: dict[str, Any] = {"kind": "check", "dataset": dataset.id}
-    studio.jobs.ask(who(studio, "cora"), **asked)
+    request: dict[str, Any] = {"kind": "check", "dataset": dataset.id}
+    studio.jobs.ask(who(studio, "cora"), **request)
     taken = studio.jobs.take()
     assert taken is not None
     assert _after(studio, taken).state == "waiting"
@@ -194,7 +194,7 @@ def _until(condition: Callable[[], Any]) -> None:
 def test_a_job_that_ends_on_a_full_disk_ends_when_there_is_room(
     studio: Studio, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner_module, "_AGAIN", 0.02)
+    monkeypatch.setattr(runner_module, "_RETRY_SECONDS", 0.02)
     runner, cora, tried = studio.work.runner, who(studio, "cora"), threading.Event()
 
     def work(*_: object) -> dict[str, Any]:
@@ -208,14 +208,14 @@ def test_a_job_that_ends_on_a_full_disk_ends_when_there_is_room(
         assert tried.wait(20)
         time.sleep(0.2)
         assert studio.jobs.get(cora, job.id).state == "running"
-        assert [each.job.id for each in runner._held()] == [job.id]  # it is still tended
+        assert [tended.job.id for tended in runner._held()] == [job.id]  # it is still tended
         with pytest.raises(SurroundingsError):
             studio.jobs.cancel(cora, job.id)
     thread.join(20)
     assert not thread.is_alive()
-    found = studio.jobs.get(cora, job.id)
-    assert found.outcome is not None
-    assert (found.state, found.outcome["problem"]) == ("failed", "too much")
+    finished = studio.jobs.get(cora, job.id)
+    assert finished.outcome is not None
+    assert (finished.state, finished.outcome["problem"]) == ("failed", "too much")
     assert runner._held() == []
 
 
@@ -223,11 +223,13 @@ def test_a_full_disk_ends_no_process_and_loses_no_reservation(
     studio: Studio, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Progress that cannot be kept is left out; the entry of the ledger is kept when there is room."""
-    monkeypatch.setattr(runner_module, "_AGAIN", 0.02)
+    monkeypatch.setattr(runner_module, "_RETRY_SECONDS", 0.02)
     entry = _reserve(studio).entry
     lines = [{"reserved": entry}, {"progress": {"doing": "counting", "done": 1, "of": 2}}, {"cancelled": {}}]
-    said = "".join(f"print({json.dumps(json.dumps(line))}, flush=True);" for line in lines)
-    monkeypatch.setattr(runner_module, "started", partial(_process, f"import sys; sys.stdin.readline(); {said}"))
+    script = "".join(f"print({json.dumps(json.dumps(line))}, flush=True);" for line in lines)
+    monkeypatch.setattr(
+        runner_module, "worker_process", partial(_process, f"import sys; sys.stdin.readline(); {script}")
+    )
     heard: list[dict[str, Any]] = []
     with full_disk(studio):
         thread = threading.Thread(target=lambda: heard.append(studio.work.runner._work(_Running(job))))
@@ -246,7 +248,7 @@ def _process(code: str, *_: str) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-def test_a_job_that_nobody_works_on_is_settled_after_a_failure_of_the_store(
+def test_an_abandoned_job_is_settled_after_a_failure_of_the_store(
     studio: Studio, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store may say that it failed although it kept that a job was taken."""

@@ -13,10 +13,10 @@ import pytest
 
 from headcount.errors import HeadcountError, UnknownNameError, UsageError
 from headcount.studio.jobs import tasks
-from headcount.studio.jobs.ipc import Gate, Line, Told
+from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage
 from headcount.studio.settings import Settings
 from headcount.studio.studio import Studio
-from tests.studio.support.dataset import ASKED, FLAGS, lay_out
+from tests.studio.support.dataset import FLAGS, REQUEST, lay_out
 
 
 @pytest.fixture
@@ -35,74 +35,78 @@ def about(**changes: Any) -> dict[str, Any]:
 
 def run(desk: Settings, task: str, **more: Any) -> dict[str, Any]:
     """Do something, as a worker would."""
-    told = Told(task, str(desk.data), desk.ledger_url, **{"by_curator": True, "dataset": about(), **more})
-    line = Line(io.StringIO())
-    done: dict[str, Any] = {**tasks.JOBS, **tasks.LOOKS}[task](Told.from_line(told.line()), line, Gate(line))
+    task_input = TaskMessage(
+        task, str(desk.data), desk.ledger_url, **{"by_curator": True, "dataset": about(), **more}
+    )
+    line = ServerPipe(io.StringIO())
+    done: dict[str, Any] = {**tasks.JOB_TASKS, **tasks.QUICK_TASKS}[task](
+        TaskMessage.from_line(task_input.line()), line, CancellationGate(line)
+    )
     return json.loads(json.dumps(done))  # type: ignore[no-any-return]
 
 
 def test_a_dataset_that_reads_in_another_way_says_what_is_missing(desk: Settings) -> None:
-    for flags, said in (
+    for flags, message in (
         ({"user": "user", "items": "venues.csv"}, "which column is the item"),
         ({"user": "user", "item": "venue"}, "catalogue|--items"),
         ({**FLAGS, "tag": "x"}, "tag is of no use here"),
         ({**FLAGS, "user": "usr"}, "usr"),
     ):
-        with pytest.raises(HeadcountError, match=said):
-            run(desk, "plan", family="counts", asked=ASKED, dataset=about(flags=flags))
+        with pytest.raises(HeadcountError, match=message):
+            run(desk, "plan", family="counts", asked=REQUEST, dataset=about(flags=flags))
 
 
-def test_what_is_left_empty_was_not_said(desk: Settings) -> None:
+def test_an_empty_field_counts_as_not_given(desk: Settings) -> None:
     empty = {**FLAGS, "where": [], "since": "", "context": None, "select_items": False, "drop_nulls": False}
-    assert run(desk, "plan", family="counts", asked=ASKED, dataset=about(flags=empty))["cells"] == {"items": 3}
+    assert run(desk, "plan", family="counts", asked=REQUEST, dataset=about(flags=empty))["cells"] == {"items": 3}
 
 
 def test_a_plan_tells_an_analyst_of_no_release_that_they_do_not_see(studio: Studio, desk: Settings) -> None:
     """Asked again and again, it would tell to the moment when the work on their own request has ended."""
     studio.ledger.create("visits", epsilon="3")
-    asked: dict[str, Any] = {"family": "counts", "asked": ASKED}
-    as_ann = {**asked, "by_curator": False, "analyst": "ann"}
+    options: dict[str, Any] = {"family": "counts", "asked": REQUEST}
+    as_ann = {**options, "by_curator": False, "analyst": "ann"}
     before = run(desk, "plan", **as_ann)
-    made = run(desk, "release", **asked, analyst="ann", out=str(desk.releases / "one"))
+    release = run(desk, "release", **options, analyst="ann", out=str(desk.releases / "one"))
     after = run(desk, "plan", **as_ann, unseen=[2])
     assert after["ledger"]["published"] is None
     assert after == before
-    assert run(desk, "plan", **as_ann, seen=[made["digest"]])["ledger"]["published"] == "this studio"
-    assert run(desk, "plan", **asked)["ledger"]["published"] == "this studio"
+    assert run(desk, "plan", **as_ann, seen=[release["digest"]])["ledger"]["published"] == "this studio"
+    assert run(desk, "plan", **options)["ledger"]["published"] == "this studio"
 
 
 def test_a_request_may_narrow_what_is_read(desk: Settings) -> None:
-    found = run(desk, "check", asked={"where": ["venue = tea"]})["checked"]
+    report = run(desk, "check", asked={"where": ["venue = tea"]})["checked"]
     whole = run(desk, "check")["checked"]
     assert (whole["records"], whole["all_counts"]) == (200, True)
-    assert 0 < found["records"] < whole["records"]
+    assert 0 < report["records"] < whole["records"]
 
 
 def test_hints_are_in_the_words_of_the_web(desk: Settings) -> None:
     assert run(desk, "check")["checked"]["hints"] == ["each person has an item once: count users is more accurate"]
 
 
-def test_an_unknown_family_and_an_unknown_field_are_told(desk: Settings) -> None:
+def test_an_unknown_family_and_an_unknown_field_are_reported(desk: Settings) -> None:
     with pytest.raises(UnknownNameError, match="family 'count'"):
-        run(desk, "plan", family="count", asked=ASKED)
+        run(desk, "plan", family="count", asked=REQUEST)
     with pytest.raises(UsageError, match="colour"):
-        run(desk, "plan", family="counts", asked={**ASKED, "colour": "red"})
+        run(desk, "plan", family="counts", asked={**REQUEST, "colour": "red"})
 
 
-def test_an_audit_says_what_it_found(desk: Settings) -> None:
-    found = run(desk, "audit", dataset=None, asked={"method": "sra", "replay": True})
-    assert (found["violation"], found["sentences"][0][:18]) == (False, "No violation found")
+def test_an_audit_reports_its_result(desk: Settings) -> None:
+    result = run(desk, "audit", dataset=None, asked={"method": "sra", "replay": True})
+    assert (result["violation"], result["sentences"][0][:18]) == (False, "No violation found")
     with pytest.raises(HeadcountError, match="nothing"):
         run(desk, "audit", dataset=None, asked={"method": "nothing"})
 
 
-def test_an_unknown_paper_is_told(desk: Settings) -> None:
+def test_an_unknown_paper_is_reported(desk: Settings) -> None:
     with pytest.raises(UnknownNameError, match="paper 'nothing'"):
         run(desk, "reproduce", dataset=None, asked={"paper": "nothing"}, out="page.html")
 
 
 @pytest.mark.parametrize(
-    ("task", "asked"),
+    ("task", "request"),
     [
         ("reproduce", {"paper": "kellaris", "data": "/etc"}),
         ("reproduce", {"paper": "kellaris", "processes": 1000}),
@@ -111,17 +115,17 @@ def test_an_unknown_paper_is_told(desk: Settings) -> None:
     ],
 )
 def test_a_request_says_neither_where_data_lie_nor_how_many_processes_run(
-    desk: Settings, task: str, asked: dict[str, Any]
+    desk: Settings, task: str, request: dict[str, Any]
 ) -> None:
     with pytest.raises(UsageError, match="is of no use here"):
-        run(desk, task, asked=asked, out="page.html")
+        run(desk, task, asked=request, out="page.html")
 
 
 @pytest.mark.slow
 def test_a_comparison_writes_a_page(desk: Settings, tmp_path: Path) -> None:
-    asked = {"methods": ["sra"], "epsilon": ["1"], "limits": [1], "runs": 1}
-    found = run(desk, "compare", asked=asked, out=str(tmp_path / "page.html"))
-    assert found["page"] == "page.html"
+    request = {"methods": ["sra"], "epsilon": ["1"], "limits": [1], "runs": 1}
+    result = run(desk, "compare", asked=request, out=str(tmp_path / "page.html"))
+    assert result["page"] == "page.html"
     assert "NOT PRIVATE" in (tmp_path / "page.html").read_text().upper()
 
 

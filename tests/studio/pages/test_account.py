@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headcount.studio.access import Role
-from headcount.studio.app import app_of
+from headcount.studio.app import app_for_studio
 from headcount.studio.settings import Settings
 from headcount.studio.studio import Studio
 from tests.studio.conftest import PASSWORD, Browser
@@ -19,7 +19,7 @@ def test_the_first_curator_sets_up_the_studio(tmp_path: Path) -> None:
     studio = Studio(Settings(tmp_path / "new"))
     link = studio.set_up_link()
     assert link is not None
-    browser = Browser(app_of(studio))
+    browser = Browser(app_for_studio(studio))
     assert "first curator" in browser.get(link).text
     short = browser.post(link, data={"name": "Cora", "password": "short"})
     assert short.status_code == 400
@@ -39,23 +39,23 @@ def test_a_second_start_before_anybody_came_makes_the_earlier_link_worthless(tmp
     first, second = studio.set_up_link(), studio.set_up_link()
     assert first is not None
     assert second is not None
-    browser = Browser(app_of(studio))
+    browser = Browser(app_for_studio(studio))
     assert browser.get(first).status_code == 404
     assert browser.get(second).status_code == 200
     studio.stop()
 
 
-def test_the_oldest_curator_comes_in_again_when_all_passwords_are_gone(studio: Studio) -> None:
+def test_the_oldest_curator_is_let_in_again_when_all_passwords_are_lost(studio: Studio) -> None:
     """As the page on security says it is done."""
     with sqlite3.connect(studio.settings.data / "studio.db") as connection:
         connection.execute("UPDATE studio_people SET password = NULL")
     connection.close()
     link = studio.set_up_link()
     assert link is not None
-    opened = Browser(app_of(studio))
+    opened = Browser(app_for_studio(studio))
     opened.post(link, data={"name": "cora", "password": PASSWORD})
     assert (opened.visitor().name, opened.visitor().role) == ("cora", Role.CURATOR)
-    assert len(studio.people.listed()) == 3
+    assert len(studio.users.listed()) == 3
 
 
 def test_one_signs_in_and_out(browser: Callable[[], Browser]) -> None:
@@ -85,7 +85,7 @@ def test_a_token_is_shown_once_and_works_until_it_is_revoked(
     del program.headers["origin"]
     program.headers["authorization"] = f"Bearer {secret}"
     assert program.get("/account").status_code == 200
-    (token,) = ann.studio.people.tokens(ann.visitor())
+    (token,) = ann.studio.users.tokens(ann.visitor())
     assert token.last_used is not None
     assert secret not in ann.studio.settings.data.joinpath("studio.db").read_bytes().decode("latin-1")
     ann.post(f"/account/tokens/{token.id}/revoke")

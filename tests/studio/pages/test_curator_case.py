@@ -10,7 +10,7 @@ import pytest
 
 from headcount.studio.access import Role
 from headcount.studio.settings import Settings
-from headcount.studio.store.releases import Published
+from headcount.studio.store.releases import StoredRelease
 from headcount.studio.studio import Studio
 from tests.studio.conftest import Browser, people
 
@@ -31,10 +31,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADCOUNT_LEDGER_KEY", str(folder / "ledger.key"))
         patch.setenv("HEADCOUNT_LEDGER_ANCHOR", str(folder / "ledger.anchor"))
-        made = Studio(Settings(folder / "desk"))
-        people(made)
-        yield made
-        made.stop()
+        studio = Studio(Settings(folder / "desk"))
+        people(studio)
+        yield studio
+        studio.stop()
 
 
 @pytest.fixture(autouse=True)
@@ -65,16 +65,16 @@ def registered(cora: Browser, **more: str) -> str:
     """Register a dataset from an uploaded log, and return its address."""
     file = uploaded(cora, "visits.csv", LOG)
     name = f"visits-{next(_NUMBERS)}"
-    said = {"name": name, "reads": "events", "file": file, "about": "Visits to three places."} | more
-    sent = cora.post("/datasets", data=said)
+    form = {"name": name, "reads": "events", "file": file, "about": "Visits to three places."} | more
+    sent = cora.post("/datasets", data=form)
     assert sent.status_code == 303, sent.text
     return str(sent.headers["location"].removesuffix("/columns"))
 
 
 def mapped(cora: Browser, at: str, **more: str) -> None:
     """Say what the columns mean."""
-    said = {"user": "person", "item": "venue", "context": "weekday:at"} | more
-    sent = cora.post(f"{at}/columns", data=said)
+    form = {"user": "person", "item": "venue", "context": "weekday:at"} | more
+    sent = cora.post(f"{at}/columns", data=form)
     assert sent.headers.get("location") == f"{at}/public", sent.text
 
 
@@ -94,15 +94,15 @@ def words(text: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
-def ran(cora: Browser, at: str, **asked: str) -> str:
+def ran(cora: Browser, at: str, **fields: str) -> str:
     """Ask for a release, have it made, and return the address of the run."""
-    sent = cora.post(f"{at}/plan", data={"family": "counts", "epsilon": "1"} | asked)
+    sent = cora.post(f"{at}/plan", data={"family": "counts", "epsilon": "1"} | fields)
     assert sent.status_code == 303, words(sent.text)
-    assert cora.studio.work.once()
+    assert cora.studio.work.run_next()
     return str(sent.headers["location"])
 
 
-def released(cora: Browser, at: str) -> Published:
+def released(cora: Browser, at: str) -> StoredRelease:
     """Return the one release of a dataset."""
     (release,) = cora.studio.releases.listed(cora.visitor(), dataset=at.rpartition("/")[2])
     return release
@@ -123,8 +123,8 @@ def test_from_an_upload_to_what_is_published(cora: Browser, client: Callable[[An
     assert cora.post(f"{at}/budget", data={"epsilon": "3", "per_analyst": "1"}).status_code == 303
     assert "ε = 0 of 3 spent" in words(cora.get(at).text)
 
-    said = {"family": "counts", "epsilon": "1", "shown": ""}
-    outlook = words(cora.post(f"{at}/plan/outlook", data=said).text)
+    form = {"family": "counts", "epsilon": "1", "shown": ""}
+    outlook = words(cora.post(f"{at}/plan/outlook", data=form).text)
     assert "factor of at most e^1" in outlook
     assert re.search(r"ε = 1, charged to visits-\d+ by cora", outlook)
     assert "3 item counts and 24 item-by-context counts" in outlook
@@ -152,9 +152,9 @@ def test_analysts_get_amounts_of_their_own(cora: Browser, client: Callable[[Any]
     ann = client("ann").visitor()
     cora.post(f"{at}/members", data={"person": ann.id, "epsilon": "0.5"})
     assert "ann ε = 0.5" in words(cora.get(f"{at}/budget").text)
-    assert at.rpartition("/")[2] in [each.id for each in cora.studio.datasets.listed(ann)]
+    assert at.rpartition("/")[2] in [dataset.id for dataset in cora.studio.datasets.listed(ann)]
     cora.post(f"{at}/members/{ann.id}/dismiss")
-    assert at.rpartition("/")[2] not in [each.id for each in cora.studio.datasets.listed(ann)]
+    assert at.rpartition("/")[2] not in [dataset.id for dataset in cora.studio.datasets.listed(ann)]
     wrong = cora.post(f"{at}/members", data={"person": ann.id, "epsilon": "a lot"})
     assert wrong.status_code == 400
     assert "a lot" in wrong.text
@@ -166,7 +166,7 @@ def test_a_check_tells_the_curator_what_would_not_count(cora: Browser) -> None:
     mapped(cora, at)
     cora.post(f"{at}/public", data={"items": "tea\nrye"})
     run = cora.post(f"{at}/check").headers["location"]
-    assert cora.studio.work.once()
+    assert cora.studio.work.run_next()
     page = words(cora.get(run).text)
     assert "Not everything counts" in page
     assert "Not private" in page
@@ -180,8 +180,8 @@ def test_a_wrong_file(cora: Browser) -> None:
     assert refused.status_code == 400
     assert "files of this kind are not taken" in words(refused.text).lower()
     file = uploaded(cora, "visits.parquet", "this is no Parquet")
-    made = cora.post("/datasets", data={"name": "broken", "reads": "events", "file": file})
-    page = cora.get(made.headers["location"])
+    response = cora.post("/datasets", data={"name": "broken", "reads": "events", "file": file})
+    page = cora.get(response.headers["location"])
     assert page.status_code == 400
     assert "visits.parquet" in words(page.text)
 
@@ -214,7 +214,7 @@ def test_a_catalogue_without_such_a_column(cora: Browser) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("fields", "message"),
     [
         ({"epsilon": "0"}, "epsilon must be a positive number"),
         ({"epsilon": ""}, "ε (epsilon) is needed"),
@@ -222,12 +222,12 @@ def test_a_catalogue_without_such_a_column(cora: Browser) -> None:
         ({"epsilon": "1", "noise": "gaussian"}, "noise gaussian needs delta"),
     ],
 )
-def test_a_request_that_cannot_be(cora: Browser, asked: dict[str, str], said: str) -> None:
+def test_a_request_that_cannot_be(cora: Browser, fields: dict[str, str], message: str) -> None:
     at = opened(cora)
-    sent = cora.post(f"{at}/plan", data={"family": "counts"} | asked)
+    sent = cora.post(f"{at}/plan", data={"family": "counts"} | fields)
     assert sent.status_code == 400
-    assert said in words(sent.text)
-    assert said in words(cora.post(f"{at}/plan/outlook", data={"family": "counts"} | asked).text)
+    assert message in words(sent.text)
+    assert message in words(cora.post(f"{at}/plan/outlook", data={"family": "counts"} | fields).text)
     assert cora.studio.jobs.listed(cora.visitor(), dataset=at.rpartition("/")[2]) == []
 
 
@@ -250,7 +250,7 @@ def test_a_run_that_is_cancelled_while_it_waits_costs_nothing(cora: Browser) -> 
     assert "It was cancelled" in page
     assert "every 1s" not in page
     assert "nothing was charged" in words(page).lower()
-    assert not cora.studio.work.once()
+    assert not cora.studio.work.run_next()
     again = cora.post(f"{run}/again")
     assert again.status_code == 303
     assert again.headers["location"] != run
@@ -260,24 +260,24 @@ def test_a_run_that_is_cancelled_while_it_waits_costs_nothing(cora: Browser) -> 
 # Plans
 
 
-def test_a_table_of_people_is_asked_with_bins_and_queries(cora: Browser) -> None:
+def test_a_table_of_users_is_queried_with_bins_and_statements(cora: Browser) -> None:
     rows = "id,age,town\n" + "".join(f"{number},{number % 90},Rome\n" for number in range(50))
     file = uploaded(cora, "people.csv", rows)
     sent = cora.post("/datasets", data={"name": "people", "reads": "people", "file": file})
     at = sent.headers["location"].removesuffix("/columns")
     assert cora.post(f"{at}/columns", data={"user": "id"}).headers["location"] == f"{at}/budget"
     assert cora.post(f"{at}/budget", data={"epsilon": "1"}).status_code == 303
-    asked = {"epsilon": "1", "bins": "[age]\nedges = [0, 18, 65, 120]", "queries": "SELECT COUNT(*) FROM people"}
-    assert "1 answer" in words(cora.post(f"{at}/plan/outlook", data=asked).text)
-    broken = cora.post(f"{at}/plan", data={**asked, "bins": "[age"})
+    form = {"epsilon": "1", "bins": "[age]\nedges = [0, 18, 65, 120]", "queries": "SELECT COUNT(*) FROM people"}
+    assert "1 answer" in words(cora.post(f"{at}/plan/outlook", data=form).text)
+    broken = cora.post(f"{at}/plan", data={**form, "bins": "[age"})
     assert broken.status_code == 400
     assert "this is not TOML" in words(broken.text)
 
 
 def test_a_budget_whose_times_no_release_could_read(cora: Browser) -> None:
     at = registered(cora)
-    said = {"epsilon": "1", "window": "1w", "time": "at", "timezone": "Nowhere/Town"}
-    sent = cora.post(f"{at}/budget", data=said)
+    form = {"epsilon": "1", "window": "1w", "time": "at", "timezone": "Nowhere/Town"}
+    sent = cora.post(f"{at}/budget", data=form)
     assert sent.status_code in (400, 404)
     assert "Nowhere/Town" in words(sent.text)
     assert cora.studio.datasets.account(cora.visitor(), at.rpartition("/")[2]) is None
@@ -285,21 +285,21 @@ def test_a_budget_whose_times_no_release_could_read(cora: Browser) -> None:
 
 def test_another_method_brings_its_fields(cora: Browser) -> None:
     at = opened(cora)
-    said = {"family": "counts", "epsilon": "1", "method": "dpsense", "shown": ""}
-    part = cora.post(f"{at}/plan/outlook", data=said).text
+    form = {"family": "counts", "epsilon": "1", "method": "dpsense", "shown": ""}
+    part = cora.post(f"{at}/plan/outlook", data=form).text
     assert 'id="plan-fields" hx-swap-oob="true"' in part
     assert 'name="options.repeats"' in part
     assert 'name="limit"' not in part
-    same = cora.post(f"{at}/plan/outlook", data={**said, "shown": "dpsense"}).text
+    same = cora.post(f"{at}/plan/outlook", data={**form, "shown": "dpsense"}).text
     assert "plan-fields" not in same
 
 
 def test_a_forecast_from_public_figures(cora: Browser) -> None:
     at = opened(cora)
     figures = {"users": "5000", "items": "50", "median": "3", "max": "30", "k": "5", "epsilon": "1"}
-    said = words(cora.post(f"{at}/plan/forecast", data=figures).text)
-    assert re.search(r"about \d of 5 will be right", said)
-    assert "adaptive" in said
+    forecast = words(cora.post(f"{at}/plan/forecast", data=figures).text)
+    assert re.search(r"about \d of 5 will be right", forecast)
+    assert "adaptive" in forecast
     missing = words(cora.post(f"{at}/plan/forecast", data={"k": "5", "epsilon": "1"}).text)
     assert "users is missing" in missing.lower()
 
@@ -310,8 +310,10 @@ def test_a_forecast_from_a_release_which_is_then_withheld(cora: Browser) -> None
     ran(cora, at)
     release = released(cora, at)
     assert f'<option value="{release.id}" selected>' in cora.get(f"{at}/plan").text
-    known = words(cora.post(f"{at}/plan/forecast", data={"activity": release.id, "k": "2", "epsilon": "1"}).text)
-    assert re.search(r"about \d of 2 will be right", known)
+    forecast = words(
+        cora.post(f"{at}/plan/forecast", data={"activity": release.id, "k": "2", "epsilon": "1"}).text
+    )
+    assert re.search(r"about \d of 2 will be right", forecast)
     cora.post(f"/releases/{release.id}/review", data={"title": "x", "note": "Too noisy.", "decision": "withhold"})
     held = released(cora, at)
     assert (held.state, held.note) == ("withheld", "Too noisy.")
@@ -332,7 +334,7 @@ def test_the_lab_is_marked_as_not_private(cora: Browser) -> None:
 def test_an_audit_runs_and_is_marked_as_not_private(cora: Browser) -> None:
     run = cora.post("/lab/audit", data={"method": "sra", "epsilon": "1", "limit": "2", "replay": "true"})
     assert run.status_code == 303, words(run.text)
-    assert cora.studio.work.once()
+    assert cora.studio.work.run_next()
     done = words(cora.get(run.headers["location"]).text)
     assert "Not private" in done
     assert "It is done" in done
@@ -343,10 +345,10 @@ def test_a_comparison_writes_a_page_that_is_shown_in_a_sandbox(
     cora: Browser, client: Callable[[Any], Browser]
 ) -> None:
     at = opened(cora)
-    asked = {"what": "counts", "methods": "sra,lpa", "epsilon": "1", "limits": "1", "runs": "2"}
-    run = cora.post("/lab/compare", data={"dataset": at.rpartition("/")[2], **asked})
+    form = {"what": "counts", "methods": "sra,lpa", "epsilon": "1", "limits": "1", "runs": "2"}
+    run = cora.post("/lab/compare", data={"dataset": at.rpartition("/")[2], **form})
     assert run.status_code == 303, words(run.text)
-    assert cora.studio.work.once()
+    assert cora.studio.work.run_next()
     at_run = run.headers["location"]
     assert "Open the page" in words(cora.get(at_run).text)
     page = cora.get(f"{at_run}/page")
@@ -355,7 +357,7 @@ def test_a_comparison_writes_a_page_that_is_shown_in_a_sandbox(
     assert client(Role.ANALYST).get(f"{at_run}/page").status_code == 403
 
 
-def test_pages_show_what_people_typed_as_text(cora: Browser) -> None:
+def test_pages_show_user_input_as_text(cora: Browser) -> None:
     at = registered(cora, about="<script>alert(1)</script>")
     assert "<script>alert" not in cora.get(at).text
     assert "&lt;script&gt;" in cora.get(at).text
@@ -397,8 +399,8 @@ def test_a_file_of_more_rows_than_are_looked_at_is_registered(cora: Browser) -> 
 def test_the_notation_of_numbers_is_guessed_kept_and_checked(cora: Browser) -> None:
     rows = "".join(f"u{n};tea;{n % 3 + 1}.234,5{n % 10}\n" for n in range(50))
     file = uploaded(cora, "till.csv", f"person;venue;paid\n{rows}")
-    said = {"name": f"till-{next(_NUMBERS)}", "reads": "events", "file": file, "about": "A till."}
-    at = str(cora.post("/datasets", data=said).headers["location"].removesuffix("/columns"))
+    form = {"name": f"till-{next(_NUMBERS)}", "reads": "events", "file": file, "about": "A till."}
+    at = str(cora.post("/datasets", data=form).headers["location"].removesuffix("/columns"))
     page = cora.get(f"{at}/columns").text
     assert re.search(r'<textarea[^>]*name="decimal"[^>]*>,</textarea>', page)
     assert re.search(r'<textarea[^>]*name="thousands"[^>]*>\.</textarea>', page)
@@ -407,5 +409,5 @@ def test_the_notation_of_numbers_is_guessed_kept_and_checked(cora: Browser) -> N
     assert sent.headers.get("location") == f"{at}/public", sent.text
     cora.post(f"{at}/public", data={"items": "tea"})
     run = cora.post(f"{at}/check").headers["location"]
-    assert cora.studio.work.once()
+    assert cora.studio.work.run_next()
     assert "Everything counts: 50 records" in words(cora.get(run).text)

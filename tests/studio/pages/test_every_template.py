@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from jinja2 import meta
 
-from headcount.studio.app import app_of
+from headcount.studio.app import app_for_studio
 from headcount.studio.settings import Settings
 from headcount.studio.studio import Studio
 from headcount.studio.web import templates
@@ -36,24 +36,24 @@ ELSEWHERE = {
 @pytest.fixture(params=[True, False], ids=["demo", "studio"])
 def studio(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Studio]:
     """A studio with releases of several families, as a demo and as a studio of its own."""
-    made = Studio(Settings(tmp_path / "desk", demo=request.param))
-    people(made)
-    publish(made)
-    yield made
-    made.stop()
+    studio = Studio(Settings(tmp_path / "desk", demo=request.param))
+    people(studio)
+    publish(studio)
+    yield studio
+    studio.stop()
 
 
 @pytest.fixture
 def rendered(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The names of templates that were rendered so far."""
     names: set[str] = set()
-    answer = templates._answer
+    answer = templates._render
 
     def recorded(request: Any, name: str, status: int, values: dict[str, Any]) -> Any:
         names.add(name)
         return answer(request, name, status, values)
 
-    monkeypatch.setattr(templates, "_answer", recorded)
+    monkeypatch.setattr(templates, "_render", recorded)
     return names
 
 
@@ -66,7 +66,9 @@ def with_parts(names: set[str]) -> set[str]:
             reached.add(name)
             assert environment.loader is not None
             source = environment.loader.get_source(environment, name)[0]
-            waiting += [each for each in meta.find_referenced_templates(environment.parse(source)) if each]
+            waiting += [
+                template for template in meta.find_referenced_templates(environment.parse(source)) if template
+            ]
     return reached
 
 
@@ -86,11 +88,11 @@ def crawl(browser: Browser, starts: list[str]) -> None:
 
 def test_no_page_shows_an_object(studio: Studio, rendered: set[str]) -> None:
     releases = (make(contexts=DAYS), make_adaptive(contexts=DAYS), make_ranking(), make(counts="users"))
-    keys = [put(studio, each, title=each.method) for each in releases]
+    keys = [put(studio, release, title=release.method) for release in releases]
     put(studio, make(), state="review")
     pairs = [f"/compare?first={first}&second={second}" for first in keys for second in keys]
     for name in (None, "cora", "ann"):
-        browser = Browser(app_of(studio))
+        browser = Browser(app_for_studio(studio))
         if name is not None:
             assert browser.sign_in(name).status_code == 303
         crawl(browser, ["/", "/sign-in", "/nowhere", *(pairs if name else ())])

@@ -15,14 +15,14 @@ from fastapi import FastAPI
 from itsdangerous import Signer
 
 from headcount.errors import HeadcountError
-from headcount.studio.access import Door, Role, door
-from headcount.studio.app import app_of
+from headcount.studio.access import AccessLevel, Role, router_for
+from headcount.studio.app import app_for_studio
 from headcount.studio.security import passwords
-from headcount.studio.security.middleware import HEADERS, Shell
+from headcount.studio.security.middleware import HEADERS, SecurityMiddleware
 from headcount.studio.settings import Limits, Settings
 from headcount.studio.store import sessions, throttling
 from headcount.studio.store import users as people_module
-from headcount.studio.store.users import People
+from headcount.studio.store.users import Users
 from headcount.studio.studio import Studio
 from tests.studio.conftest import PASSWORD, Browser, people
 
@@ -42,14 +42,14 @@ def _with_cookie(browser: Browser, value: str) -> Browser:
 # Broken access control
 
 
-def test_a_token_of_somebody_else_does_not_exist(client: Client) -> None:
+def test_a_token_of_another_user_does_not_exist(client: Client) -> None:
     ann, bob = client("ann"), client("bob")
-    made, _ = ann.studio.people.make_token(ann.visitor(), "mine")
-    theirs = bob.delete(f"/api/v1/account/tokens/{made.id}")
+    token, _ = ann.studio.users.make_token(ann.visitor(), "mine")
+    theirs = bob.delete(f"/api/v1/account/tokens/{token.id}")
     none = bob.delete(f"/api/v1/account/tokens/{'0' * 32}")
     assert theirs.status_code == none.status_code == 404
     assert theirs.json() == none.json()
-    assert ann.studio.people.tokens(ann.visitor())[0].revoked is None
+    assert ann.studio.users.tokens(ann.visitor())[0].revoked is None
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_the_ways_into_a_demo_are_there_in_a_demo_alone(browser: Opened) -> None
 # Cryptographic failures
 
 
-def test_nothing_that_lets_somebody_in_is_kept_in_the_clear(client: Client) -> None:
+def test_no_credential_is_stored_in_the_clear(client: Client) -> None:
     cora = client("cora")
-    _, token = cora.studio.people.make_token(cora.visitor(), "notebook")
+    _, token = cora.studio.users.make_token(cora.visitor(), "notebook")
     link = cora.post("/api/v1/people", json={"name": "dora"}).json()["link"].rpartition("/")[2]
     session = _cookie(cora).rpartition(".")[0]
     held = b"".join(path.read_bytes() for path in cora.studio.settings.data.glob("studio.db*"))
@@ -116,17 +116,17 @@ def test_others_of_the_machine_read_nothing(studio: Studio) -> None:
 
 def test_a_cookie_is_for_the_server_alone(browser: Opened, tmp_path: Path) -> None:
     opened = browser()
-    said = opened.sign_in("ann").headers["set-cookie"].lower()
-    assert "httponly" in said
-    assert "samesite=lax" in said
+    cookie = opened.sign_in("ann").headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=lax" in cookie
     studio = Studio(Settings(tmp_path / "far", public_url="https://counts.example"))
     people(studio)
-    far = Browser(app_of(studio))
+    far = Browser(app_for_studio(studio))
     answer = far.sign_in("ann")
-    said = answer.headers["set-cookie"].lower()
-    assert said.startswith("__host-")
-    assert "secure" in said
-    assert "domain" not in said
+    cookie = answer.headers["set-cookie"].lower()
+    assert cookie.startswith("__host-")
+    assert "secure" in cookie
+    assert "domain" not in cookie
     assert "max-age=" in answer.headers["strict-transport-security"]
     studio.stop()
 
@@ -142,14 +142,14 @@ def test_a_name_is_never_part_of_a_statement(client: Client, browser: Opened, na
     cora = client("cora")
     assert cora.post("/api/v1/people", json={"name": name + "'"}).status_code in (400, 422)
     assert cora.get("/deeds", params={"person": name}).status_code in (200, 404, 422)
-    assert len(cora.studio.people.listed()) == 3
+    assert len(cora.studio.users.listed()) == 3
 
 
-def test_what_people_type_is_shown_as_text(client: Client, browser: Opened) -> None:
+def test_user_input_is_shown_as_text(client: Client, browser: Opened) -> None:
     bad = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
     ann = client("ann")
     ann.post("/account/tokens", data={"label": bad})
-    ann.studio.deeds.note(ann.visitor(), "looked", about=bad)
+    ann.studio.audit_log.note(ann.visitor(), "looked", about=bad)
     pages = [
         ann.get("/account"),
         client("cora").get("/deeds"),
@@ -190,7 +190,7 @@ def test_a_line_end_makes_no_header(browser: Opened, place: str) -> None:
 def test_another_site_changes_nothing(client: Client, changed: dict[str, str], address: str) -> None:
     ann = client("ann")
     assert ann.post(address, data={"label": "x"}, headers=changed).status_code == 403
-    assert ann.studio.people.tokens(ann.visitor()) == []
+    assert ann.studio.users.tokens(ann.visitor()) == []
 
 
 def test_who_names_no_origin_needs_no_session(client: Client) -> None:
@@ -199,7 +199,7 @@ def test_who_names_no_origin_needs_no_session(client: Client) -> None:
     assert ann.post("/account/tokens", data={"label": "x"}).status_code == 403
 
 
-def test_the_token_of_somebody_elses_page_is_worth_nothing(client: Client) -> None:
+def test_the_token_of_another_users_page_is_worth_nothing(client: Client) -> None:
     ann, bob = client("ann"), client("bob")
     assert (
         bob.post("/account/tokens", data={"label": "x"}, headers={"x-csrf-token": ann.visitor().csrf}).status_code
@@ -214,10 +214,10 @@ def test_a_form_shows_the_token_in_a_field(client: Client) -> None:
     assert ann.post("/account/tokens", data={"label": "x", "csrf": token}).status_code == 200
     assert ann.post("/account/tokens", files={"label": (None, "y"), "csrf": (None, token)}).status_code == 200
     assert ann.post("/account/tokens", files={"label": (None, "z"), "csrf": ("file", token)}).status_code == 403
-    assert len(ann.studio.people.tokens(ann.visitor())) == 2
+    assert len(ann.studio.users.tokens(ann.visitor())) == 2
 
 
-def test_another_site_signs_nobody_in(browser: Opened) -> None:
+def test_another_site_cannot_sign_in_a_user(browser: Opened) -> None:
     opened = browser()
     opened.headers["origin"] = "https://evil.example"
     assert opened.sign_in("ann").status_code == 403
@@ -227,7 +227,7 @@ def test_another_site_signs_nobody_in(browser: Opened) -> None:
 # Sessions
 
 
-def test_a_session_that_was_planted_is_not_gone_on_with(client: Client, browser: Opened) -> None:
+def test_a_planted_session_is_not_continued(client: Client, browser: Opened) -> None:
     bob = client("bob")
     planted = _cookie(bob)
     victim = _with_cookie(browser(), planted)
@@ -238,7 +238,7 @@ def test_a_session_that_was_planted_is_not_gone_on_with(client: Client, browser:
     assert bob.get("/account").status_code == 303  # the planted one has ended
 
 
-def test_a_cookie_cannot_be_made_up(client: Client, browser: Opened) -> None:
+def test_a_forged_cookie_is_refused(client: Client, browser: Opened) -> None:
     secret, _, signature = _cookie(client("ann")).rpartition(".")
     forged = [
         secret,
@@ -266,9 +266,9 @@ def test_a_key_that_was_cut_off_signs_nothing(tmp_path: Path) -> None:
 
 def test_a_session_ends(studio: Studio) -> None:
     now = [1000.0]
-    clocked = People(studio.store, lambda: now[0])
+    clocked = Users(studio.store, lambda: now[0])
     begun = clocked.sign_in("ann", PASSWORD, "here")
-    now[0] += sessions.LASTS - 1
+    now[0] += sessions.SESSION_SECONDS - 1
     assert clocked.of_session(begun.secret) is not None
     now[0] += 2
     assert clocked.of_session(begun.secret) is None
@@ -276,10 +276,10 @@ def test_a_session_ends(studio: Studio) -> None:
 
 def test_an_invitation_ends_and_is_taken_up_once(studio: Studio) -> None:
     now = [1000.0]
-    clocked = People(studio.store, lambda: now[0])
-    cora = next(each for each in clocked.listed() if each.name == "cora").visitor()
+    clocked = Users(studio.store, lambda: now[0])
+    cora = next(user for user in clocked.listed() if user.name == "cora").visitor()
     _, late = clocked.invite(cora, "dora", Role.ANALYST)
-    now[0] += people_module.INVITED_FOR + 1
+    now[0] += people_module.INVITATION_SECONDS + 1
     with pytest.raises(HeadcountError, match="no longer"):
         clocked.accept(late, PASSWORD)
     _, secret = clocked.invite(cora, "eve", Role.ANALYST)
@@ -298,14 +298,14 @@ def test_an_invitation_ends_and_is_taken_up_once(studio: Studio) -> None:
 
 def test_a_leaked_token_changes_no_access(browser: Opened, published: Studio) -> None:
     """An invitation, a new password, an account let in again or an allowance would outlive its revocation."""
-    studio, cora = published, next(each for each in published.people.listed() if each.name == "cora")
+    studio, cora = published, next(user for user in published.users.listed() if user.name == "cora")
     with studio.store.writing() as run:
-        people_module._added(run, "dan", Role.CURATOR, 0.0, None)
-    studio.people.disable(cora.visitor(), next(each.id for each in studio.people.listed() if each.name == "ann"))
-    listed = {each.name: each for each in studio.people.listed()}
+        people_module._add_user(run, "dan", Role.CURATOR, 0.0, None)
+    studio.users.disable(cora.visitor(), next(user.id for user in studio.users.listed() if user.name == "ann"))
+    listed = {user.name: user for user in studio.users.listed()}
     dataset = studio.datasets.listed(cora.visitor())[0].id
     members = studio.datasets.members(cora.visitor(), dataset)
-    _, secret = studio.people.make_token(listed["cora"].visitor(), "leaked")
+    _, secret = studio.users.make_token(listed["cora"].visitor(), "leaked")
     opened, bearer = browser(), {"authorization": f"Bearer {secret}"}
     del opened.headers["origin"]
     bob = listed["bob"].id
@@ -321,16 +321,16 @@ def test_a_leaked_token_changes_no_access(browser: Opened, published: Studio) ->
         opened.put(f"/api/v1/datasets/{dataset}/members/{bob}", json={"epsilon": "9"}, headers=bearer),
         opened.delete(f"/api/v1/datasets/{dataset}/members/{listed['ann'].id}", headers=bearer),
     ]
-    assert [each.status_code for each in refused] == [403] * 11
+    assert [response.status_code for response in refused] == [403] * 11
     assert studio.datasets.members(cora.visitor(), dataset) == members
-    assert not any("/welcome/" in each.text for each in refused)
-    assert {each.name: each for each in studio.people.listed()} == listed
+    assert not any("/welcome/" in user.text for user in refused)
+    assert {user.name: user for user in studio.users.listed()} == listed
 
 
 # Passwords
 
 
-Clocked = tuple[People, list[float]]
+Clocked = tuple[Users, list[float]]
 
 
 @pytest.fixture
@@ -338,7 +338,7 @@ def clocked(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> Clocked:
     """The users of a studio, on a clock that stands still, with passwords that take no time."""
     monkeypatch.setattr(people_module, "matches", lambda _kept, password: password == PASSWORD)
     now = [1000.0]
-    return People(studio.store, lambda: now[0]), now
+    return Users(studio.store, lambda: now[0]), now
 
 
 def _failures(
@@ -355,8 +355,8 @@ def _failures(
 
 
 def test_a_name_is_not_tried_for_ever_from_one_address(clocked: Clocked) -> None:
-    ended = _failures(clocked, throttling.OF_A_NAME_THERE + 1, "ann", "10.0.0.1")
-    assert ended == ["NotSignedInError"] * throttling.OF_A_NAME_THERE + ["TooManyError"]
+    ended = _failures(clocked, throttling.MOST_PER_NAME_AND_ADDRESS + 1, "ann", "10.0.0.1")
+    assert ended == ["NotSignedInError"] * throttling.MOST_PER_NAME_AND_ADDRESS + ["TooManyError"]
     with pytest.raises(throttling.TooManyError):  # the right password is not looked at either
         clocked[0].sign_in("ann", PASSWORD, "10.0.0.1")
     clocked[0].sign_in("ann", PASSWORD, "10.0.0.2")
@@ -364,16 +364,16 @@ def test_a_name_is_not_tried_for_ever_from_one_address(clocked: Clocked) -> None
 
 
 def test_a_name_is_not_tried_for_ever_from_many_addresses(clocked: Clocked) -> None:
-    ended = _failures(clocked, throttling.OF_A_NAME + 1, "ann", "10.0.0.{}")
-    assert ended == ["NotSignedInError"] * throttling.OF_A_NAME + ["TooManyError"]
+    ended = _failures(clocked, throttling.MOST_PER_NAME + 1, "ann", "10.0.0.{}")
+    assert ended == ["NotSignedInError"] * throttling.MOST_PER_NAME + ["TooManyError"]
     clocked[0].sign_in("ann", PASSWORD, "10.1.1.1", browser="that she used before")
-    ended = _failures(clocked, throttling.OF_A_NAME_THERE + 1, "ann", "10.0.0.1", "a stolen cookie", 1.0)
-    assert ended == ["NotSignedInError"] * throttling.OF_A_NAME_THERE + ["TooManyError"]
+    ended = _failures(clocked, throttling.MOST_PER_NAME_AND_ADDRESS + 1, "ann", "10.0.0.1", "a stolen cookie", 1.0)
+    assert ended == ["NotSignedInError"] * throttling.MOST_PER_NAME_AND_ADDRESS + ["TooManyError"]
 
 
 def test_guesses_from_an_address_lock_out_no_account_behind_it(clocked: Clocked) -> None:
     """A class behind one router: whoever guesses is slowed down, and each account still opens."""
-    enough = throttling.FROM_AN_ADDRESS
+    enough = throttling.FREE_PER_ADDRESS
     assert set(_failures(clocked, enough + 10, "nobody{}", "router")) == {"NotSignedInError"}  # two in a second
     clocked[1][0] += 1
     for name in ("ann", "bob", "cora"):
@@ -381,53 +381,53 @@ def test_guesses_from_an_address_lock_out_no_account_behind_it(clocked: Clocked)
 
 
 def test_an_address_that_guesses_is_slowed_down(clocked: Clocked) -> None:
-    _failures(clocked, throttling.FROM_AN_ADDRESS, "nobody{}", "router")
+    _failures(clocked, throttling.FREE_PER_ADDRESS, "nobody{}", "router")
     clocked[1][0] += 1
     in_one_second = []
     for guess in range(10):
         with pytest.raises(HeadcountError) as caught:
             clocked[0].sign_in(f"other{guess}", "not it", "router")
         in_one_second.append(type(caught.value).__name__)
-    assert in_one_second == ["NotSignedInError"] * throttling.SLOW + ["TooManyError"] * (10 - throttling.SLOW)
+    assert in_one_second == ["NotSignedInError"] * throttling.SLOW_PER_SECOND + ["TooManyError"] * (
+        10 - throttling.SLOW_PER_SECOND
+    )
     clocked[0].sign_in("ann", PASSWORD, "router", browser="that she used before")
 
 
-def test_the_work_for_passwords_is_bounded_whoever_makes_it(clocked: Clocked) -> None:
+def test_the_work_for_passwords_is_bounded_for_every_client(clocked: Clocked) -> None:
     ended = []
-    for guess in range(throttling.AT_ONCE + 5):
+    for guess in range(throttling.MOST_PER_SECOND + 5):
         with pytest.raises(HeadcountError) as caught:
             clocked[0].sign_in(f"nobody{guess}", "not it", f"10.0.0.{guess}")
         ended.append(type(caught.value).__name__)
-    assert ended == ["NotSignedInError"] * throttling.AT_ONCE + ["TooManyError"] * 5
+    assert ended == ["NotSignedInError"] * throttling.MOST_PER_SECOND + ["TooManyError"] * 5
     clocked[0].sign_in("ann", PASSWORD, "10.1.1.1", browser="that she used before")
 
 
 def test_an_account_signs_in_from_its_browsers_once_a_second(clocked: Clocked) -> None:
     """Each right password takes work, too: five in five seconds, whichever browsers try."""
-    for number in range(throttling.OF_BROWSERS):
+    for number in range(throttling.MOST_OF_BROWSERS):
         clocked[0].sign_in("ann", PASSWORD, "here", browser=f"browser {number % 2}")
     with pytest.raises(throttling.TooManyError, match="too many tries") as caught:
         clocked[0].sign_in("Ann ", PASSWORD, "here", browser="browser 2")
-    assert caught.value.seconds == throttling.OF_BROWSERS
+    assert caught.value.seconds == throttling.MOST_OF_BROWSERS
     clocked[0].sign_in("bob", PASSWORD, "here", browser="his own")
-    clocked[1][0] += throttling.OF_BROWSERS - 1
+    clocked[1][0] += throttling.MOST_OF_BROWSERS - 1
     for _ in range(20):
         clocked[1][0] += 1
         clocked[0].sign_in("ann", PASSWORD, "here", browser="browser 2")
 
 
-def test_a_browser_is_known_for_who_signed_in_with_it_alone(
-    browser: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(throttling, "OF_A_NAME", 0)
+def test_a_browser_is_identified_only_by_its_own_session(browser: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(throttling, "MOST_PER_NAME", 0)
     assert browser().sign_in("ann").status_code == 429
-    monkeypatch.setattr(throttling, "OF_A_NAME", 100)
+    monkeypatch.setattr(throttling, "MOST_PER_NAME", 100)
     opened = browser()
     assert opened.sign_in("ann").status_code == 303
     cookie = f"{opened.studio.cookies.name}-browser"
     secret = str(opened.cookies.get(cookie))
     opened.post("/sign-out")
-    monkeypatch.setattr(throttling, "OF_A_NAME", 0)
+    monkeypatch.setattr(throttling, "MOST_PER_NAME", 0)
     assert opened.sign_in("bob").status_code == 429
     forged = browser()
     forged.cookies.set(cookie, secret[:-1], domain=forged.base_url.host, path="/")
@@ -446,36 +446,36 @@ def test_many_tries_at_once_count_as_many(studio: Studio, monkeypatch: pytest.Mo
 
     def sign_in(number: int) -> str:
         try:
-            studio.people.sign_in("ann", f"guess {number}", "here")
+            studio.users.sign_in("ann", f"guess {number}", "here")
         except HeadcountError as error:
             return type(error).__name__
         return "in"
 
     with ThreadPoolExecutor(8) as pool:
-        told = list(pool.map(sign_in, range(40)))
-    assert len(looked) == throttling.OF_A_NAME_THERE
-    assert told.count("TooManyError") == 40 - throttling.OF_A_NAME_THERE
+        responses = list(pool.map(sign_in, range(40)))
+    assert len(looked) == throttling.MOST_PER_NAME_AND_ADDRESS
+    assert responses.count("TooManyError") == 40 - throttling.MOST_PER_NAME_AND_ADDRESS
 
 
 def test_tries_are_forgotten_after_a_while(studio: Studio) -> None:
     now = [1000.0]
-    clocked = People(studio.store, lambda: now[0])
-    for _ in range(throttling.OF_A_NAME_THERE):
+    clocked = Users(studio.store, lambda: now[0])
+    for _ in range(throttling.MOST_PER_NAME_AND_ADDRESS):
         with pytest.raises(HeadcountError, match="not right"):
             clocked.sign_in("ann", "x", "here")
     with pytest.raises(throttling.TooManyError):
         clocked.sign_in("ann", PASSWORD, "here")
-    now[0] += throttling.WITHIN + 1
+    now[0] += throttling.ATTEMPT_WINDOW_SECONDS + 1
     clocked.sign_in("ann", PASSWORD, "here")
 
 
-def test_a_name_that_nobody_has_looks_like_one_that_somebody_has(
+def test_missing_and_existing_account_names_are_indistinguishable(
     browser: Opened, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Words, status and headers are the same, and so is the work: one password is held against one digest."""
     cora = client("cora")
     cora.post("/people", data={"name": "invited", "role": "analyst"})
-    cora.post(f"/people/{next(each.id for each in cora.studio.people.listed() if each.name == 'bob')}/disable")
+    cora.post(f"/people/{next(user.id for user in cora.studio.users.listed() if user.name == 'bob')}/disable")
     looked: list[str] = []
     verify = passwords.HASHER.verify
 
@@ -484,14 +484,14 @@ def test_a_name_that_nobody_has_looks_like_one_that_somebody_has(
         return verify(kept, password)
 
     monkeypatch.setattr(type(passwords.HASHER), "verify", lambda _self, kept, password: counted(kept, password))
-    told = set()
+    answers = set()
     for name in ("ann", "nobody", "invited", "bob"):
         answer = browser().sign_in(name, "not it at all")
-        told.add((answer.status_code, answer.text.replace(f'value="{name}"', ""), tuple(answer.headers)))
-    assert len(told) == 1
+        answers.add((answer.status_code, answer.text.replace(f'value="{name}"', ""), tuple(answer.headers)))
+    assert len(answers) == 1
     assert len(looked) == 4
-    assert not passwords.HASHER.check_needs_rehash(passwords.NOBODY)
-    assert len({each.rpartition("$")[0].rpartition("$")[0] for each in looked}) == 1  # the same parameters
+    assert not passwords.HASHER.check_needs_rehash(passwords.UNKNOWN_USER_HASH)
+    assert len({digest.rpartition("$")[0].rpartition("$")[0] for digest in looked}) == 1  # the same parameters
 
 
 # Redirects, hosts, tokens
@@ -530,8 +530,10 @@ def test_a_name_that_was_pointed_here_is_not_ours(client: Client, host: str) -> 
 def test_links_never_take_the_name_of_a_request(client: Client) -> None:
     cora = client("cora")
     for header in ("x-forwarded-host", "forwarded", "x-host"):
-        made = cora.post("/api/v1/people", json={"name": f"d{len(header)}"}, headers={header: "host=evil.example"})
-        assert "evil" not in made.json()["link"]
+        response = cora.post(
+            "/api/v1/people", json={"name": f"d{len(header)}"}, headers={header: "host=evil.example"}
+        )
+        assert "evil" not in response.json()["link"]
     local = cora.post(
         "/api/v1/people", json={"name": "eve"}, headers={"host": "localhost", "origin": "http://localhost"}
     )
@@ -540,12 +542,12 @@ def test_links_never_take_the_name_of_a_request(client: Client) -> None:
 
 def test_a_token_is_taken_from_one_header_alone(client: Client, browser: Opened) -> None:
     ann = client("ann")
-    made, secret = ann.studio.people.make_token(ann.visitor(), "notebook")
+    token, secret = ann.studio.users.make_token(ann.visitor(), "notebook")
     program = browser()
     assert program.get("/api/v1/account", params={"token": secret, "access_token": secret}).status_code == 401
     assert program.get("/api/v1/account", headers={"authorization": f"Basic {secret}"}).status_code == 401
     assert program.get("/api/v1/account", headers={"authorization": f"bearer {secret}"}).status_code == 200
-    ann.delete(f"/api/v1/account/tokens/{made.id}")
+    ann.delete(f"/api/v1/account/tokens/{token.id}")
     again = program.get("/api/v1/account", headers={"authorization": f"bearer {secret}"})
     assert again.status_code == 401
     assert again.headers["www-authenticate"] == "Bearer"
@@ -555,7 +557,7 @@ def test_a_token_is_taken_from_one_header_alone(client: Client, browser: Opened)
 
 def test_a_token_makes_no_tokens(client: Client, browser: Opened) -> None:
     ann = client("ann")
-    _, secret = ann.studio.people.make_token(ann.visitor(), "notebook")
+    _, secret = ann.studio.users.make_token(ann.visitor(), "notebook")
     program = browser()
     program.headers["authorization"] = f"Bearer {secret}"
     assert program.post("/account/tokens", data={"label": "another"}).status_code == 403
@@ -568,7 +570,7 @@ def test_a_token_makes_no_tokens(client: Client, browser: Opened) -> None:
 def test_a_body_has_an_end(tmp_path: Path, who: str | None) -> None:
     studio = Studio(Settings(tmp_path / "small", limits=Limits(form_bytes=1000)))
     people(studio)
-    opened = Browser(app_of(studio))
+    opened = Browser(app_for_studio(studio))
     if who:
         opened.sign_in(who)
     address = "/api/v1/people" if who else "/sign-in"
@@ -600,7 +602,7 @@ def test_a_packed_body_is_not_unpacked(client: Client) -> None:
 
 
 def _failing(app: FastAPI) -> None:
-    router = door(Door.ANYONE)
+    router = router_for(AccessLevel.ANYONE)
 
     @router.get("/broken")
     @router.get("/api/v1/broken")
@@ -610,7 +612,7 @@ def _failing(app: FastAPI) -> None:
     app.include_router(router)
 
 
-def test_nobody_is_told_what_broke(app: FastAPI, browser: Opened, caplog: pytest.LogCaptureFixture) -> None:
+def test_internal_errors_are_not_shown(app: FastAPI, browser: Opened, caplog: pytest.LogCaptureFixture) -> None:
     _failing(app)
     with caplog.at_level(logging.ERROR):
         for address in ("/broken", "/api/v1/broken"):
@@ -644,7 +646,7 @@ def test_every_answer_is_headed(client: Client, browser: Opened, app: FastAPI) -
         client("cora").get("/people"),
         client("cora").get("/api/v1/people"),
     ]
-    assert [each.status_code for each in answers] == [200, 303, 404, 500, 401, 421, 405, 200, 200]
+    assert [response.status_code for response in answers] == [200, 303, 404, 500, 401, 421, 405, 200, 200]
     for answer in answers:
         for name, value in HEADERS.items():
             assert answer.headers[name] == value
@@ -664,15 +666,15 @@ def test_tries_are_counted_by_who_stands_behind_the_proxy(app: FastAPI, monkeypa
     """As the server is started with --public-url: what a client made up stands before what the proxy adds."""
     from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-    monkeypatch.setattr(throttling, "FROM_AN_ADDRESS", 3)
-    monkeypatch.setattr(throttling, "SLOW", 0)
+    monkeypatch.setattr(throttling, "FREE_PER_ADDRESS", 3)
+    monkeypatch.setattr(throttling, "SLOW_PER_SECOND", 0)
     proxied = ProxyHeadersMiddleware(app, trusted_hosts="127.0.0.1")  # type: ignore[arg-type]
     proxied.state = app.state  # type: ignore[attr-defined]
     opened = Browser(proxied, address="127.0.0.1")  # type: ignore[arg-type]
 
     def tried(forwarded: str, name: str) -> int:
-        said = {"x-forwarded-for": forwarded}
-        return int(opened.post("/sign-in", data={"name": name, "password": "x"}, headers=said).status_code)
+        headers = {"x-forwarded-for": forwarded}
+        return int(opened.post("/sign-in", data={"name": name, "password": "x"}, headers=headers).status_code)
 
     assert [tried(f"10.9.9.{number}, 10.0.0.1", f"nobody{number}") for number in range(4)] == [401] * 3 + [429]
     assert tried("10.0.0.2", "nobody9") == 401
@@ -682,13 +684,13 @@ def test_a_studio_that_listens_everywhere_is_reached_by_its_addresses_alone(tmp_
     """An address cannot be pointed here by a name; what is changed still needs our own origin."""
     studio = Studio(Settings(tmp_path / "open", host="0.0.0.0"))
     people(studio)
-    opened = Browser(app_of(studio))
+    opened = Browser(app_for_studio(studio))
     near = {"host": "10.0.0.7:8000", "origin": "http://10.0.0.7:8000"}
     sent = {"name": "ann", "password": PASSWORD}
     assert opened.post("/sign-in", data=sent, headers=near).status_code == 303
     assert opened.get("/sign-in", headers={"host": "rebound.example:8000"}).status_code == 421
     far = {**near, "origin": "http://10.0.0.8:8000"}
-    assert Browser(app_of(studio)).post("/sign-in", data=sent, headers=far).status_code == 403
+    assert Browser(app_for_studio(studio)).post("/sign-in", data=sent, headers=far).status_code == 403
     studio.stop()
 
 
@@ -704,10 +706,10 @@ def test_a_server_that_ends_answers_who_waits_and_prints_no_traceback(studio: St
 
         host = [(b"host", b"127.0.0.1:8000")]
         scope = {"type": "http", "method": "GET", "path": "/api/v1/jobs", "query_string": b"", "headers": host}
-        asked = asyncio.create_task(Shell(waits, studio)({**scope, "scheme": "http"}, keep, keep))  # type: ignore[arg-type]
+        task = asyncio.create_task(SecurityMiddleware(waits, studio)({**scope, "scheme": "http"}, keep, keep))  # type: ignore[arg-type]
         await asyncio.sleep(0.2)
-        asked.cancel()
-        await asked
+        task.cancel()
+        await task
 
     asyncio.run(ends())
     assert sent[0]["status"] == 503

@@ -51,34 +51,34 @@ def desk(tmp_path: Path) -> Settings:
 @pytest.mark.parametrize("name", OUT)
 def test_a_name_that_leads_out_is_no_file(desk: Settings, name: str) -> None:
     with pytest.raises(UnknownNameError):
-        path_policy.inside(desk, name)
+        path_policy.resolve_inside(desk, name)
     with pytest.raises(HeadcountError):
-        path_policy.events_of(desk, {"files": [name]})
+        path_policy.event_sources(desk, {"files": [name]})
     for scheme in ("sqlite:///", "duckdb:///"):
         with pytest.raises(HeadcountError):
-            path_policy.events_of(desk, {"address": f"{scheme}{name}"})
+            path_policy.event_sources(desk, {"address": f"{scheme}{name}"})
 
 
 @pytest.mark.parametrize("name", [None, 3, ["visits.csv"], {"a": 1}])
 def test_what_is_no_text_is_no_file(desk: Settings, name: Any) -> None:
     with pytest.raises(UnknownNameError):
-        path_policy.inside(desk, name)
+        path_policy.resolve_inside(desk, name)
 
 
-def test_files_and_folders_inside_are_found(desk: Settings) -> None:
-    assert path_policy.inside(desk, "visits.csv") == "visits.csv"
-    assert path_policy.inside(desk, "sub") == "sub"
-    assert path_policy.events_of(desk, {"files": ["visits.csv", "./sub/more.csv"]}) == [
+def test_files_and_folders_inside_are_resolved(desk: Settings) -> None:
+    assert path_policy.resolve_inside(desk, "visits.csv") == "visits.csv"
+    assert path_policy.resolve_inside(desk, "sub") == "sub"
+    assert path_policy.event_sources(desk, {"files": ["visits.csv", "./sub/more.csv"]}) == [
         "visits.csv",
         "sub/more.csv",
     ]
-    assert path_policy.events_of(desk, {"address": "sqlite:///shop.db"}) == ["sqlite:///shop.db"]
-    assert path_policy.events_of(desk, {"address": "duckdb:///shop.db"}) == ["duckdb://shop.db"]
+    assert path_policy.event_sources(desk, {"address": "sqlite:///shop.db"}) == ["sqlite:///shop.db"]
+    assert path_policy.event_sources(desk, {"address": "duckdb:///shop.db"}) == ["duckdb://shop.db"]
 
 
 def test_an_absolute_file_of_a_database_is_one_inside(desk: Settings) -> None:
     with pytest.raises(UnknownNameError):
-        path_policy.events_of(desk, {"address": "sqlite:////etc/passwd"})
+        path_policy.event_sources(desk, {"address": "sqlite:////etc/passwd"})
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_an_absolute_file_of_a_database_is_one_inside(desk: Settings) -> None:
 )
 def test_addresses_elsewhere_are_for_studios_that_were_started_so(desk: Settings, address: str) -> None:
     with pytest.raises(UsageError, match="lies elsewhere") as refused:
-        path_policy.events_of(desk, {"address": address})
+        path_policy.event_sources(desk, {"address": address})
     assert "s3cret" not in str(refused.value.to_json())
-    assert path_policy.events_of(Settings(desk.data, remote=True), {"address": address}) == [address]
+    assert path_policy.event_sources(Settings(desk.data, remote=True), {"address": address}) == [address]
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_addresses_elsewhere_are_for_studios_that_were_started_so(desk: Settings
 )
 def test_files_of_the_machine_are_no_address_elsewhere(desk: Settings, address: str) -> None:
     with pytest.raises(HeadcountError):
-        path_policy.events_of(Settings(desk.data, remote=True), {"address": address})
+        path_policy.event_sources(Settings(desk.data, remote=True), {"address": address})
 
 
-@pytest.mark.parametrize("flag", path_policy.LISTS)
+@pytest.mark.parametrize("flag", path_policy.LIST_FLAGS)
 def test_a_list_is_a_file_inside_or_a_list(desk: Settings, flag: str, tmp_path: Path) -> None:
     def read(given: Any) -> Any:
-        return path_policy.reading(desk, {flag: given})[flag]
+        return path_policy.resolve_read_flags(desk, {flag: given})[flag]
 
     assert read("venues.csv") == "venues.csv"
     assert read("venues.csv:a,b") == "venues.csv:a,b"
@@ -117,16 +117,18 @@ def test_a_list_is_a_file_inside_or_a_list(desk: Settings, flag: str, tmp_path: 
 
 def test_fields_of_a_request_that_name_files_stay_inside(desk: Settings, tmp_path: Path) -> None:
     fine = {"bins": "sub/more.csv", "options": {"scores": "scores.csv", "d": 2, "sampling": "row"}}
-    assert path_policy.asked(desk, fine, by_curator=True) == fine
-    assert path_policy.asked(desk, {"bins": {"age": [0, 10]}}, by_curator=True) == {"bins": {"age": [0, 10]}}
+    assert path_policy.resolve_request_files(desk, fine, by_curator=True) == fine
+    assert path_policy.resolve_request_files(desk, {"bins": {"age": [0, 10]}}, by_curator=True) == {
+        "bins": {"age": [0, 10]}
+    }
     for bad in ("/etc/passwd", "../secret.csv", str(tmp_path / "secret.csv"), "link.csv"):
         for fields in ({"bins": bad}, {"options": {"scores": bad}}, {"asked": bad}):
             with pytest.raises(UnknownNameError):
-                path_policy.asked(desk, fields, by_curator=True)
+                path_policy.resolve_request_files(desk, fields, by_curator=True)
 
 
 def test_passwords_are_never_shown() -> None:
     assert (
-        path_policy.shown_source({"address": "postgresql://ann:s3cret@db/shop?password=x"})
+        path_policy.describe_source({"address": "postgresql://ann:s3cret@db/shop?password=x"})
         == "postgresql://db/shop"
     )

@@ -9,8 +9,8 @@ import pytest
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 
-from headcount.studio.access import Door, Role, door, door_of
-from headcount.studio.app import check_doors, routers
+from headcount.studio.access import AccessLevel, Role, access_level_of, router_for
+from headcount.studio.app import check_access_levels, routers
 from tests.studio.conftest import Browser
 
 Client = Callable[[Role | str | None], Browser]
@@ -38,12 +38,14 @@ def _address(route: APIRoute) -> str:
 
 
 def test_nothing_else_is_open_to_anybody() -> None:
-    assert {_named(route, method) for route, method in CASES if door_of(route) is Door.ANYONE} == OPEN
+    assert {
+        _named(route, method) for route, method in CASES if access_level_of(route) is AccessLevel.ANYONE
+    } == OPEN
 
 
 def test_every_route_of_the_application_has_a_door(app: FastAPI) -> None:
     assert app.state.routes
-    assert all(door_of(route) is not None for route in app.state.routes)
+    assert all(access_level_of(route) is not None for route in app.state.routes)
     assert len(app.state.routes) == len(ROUTES)
 
 
@@ -51,20 +53,20 @@ def test_a_route_without_a_door_is_refused_at_the_start() -> None:
     bare = APIRouter()
     bare.add_api_route("/open", lambda: None)
     with pytest.raises(TypeError, match="/open has no door"):
-        check_doors(bare)
-    within = door(Door.CURATORS)
+        check_access_levels(bare)
+    within = router_for(AccessLevel.CURATORS)
     within.include_router(bare)
     with pytest.raises(TypeError, match="has no door"):
-        check_doors(within)
+        check_access_levels(within)
 
 
 @pytest.mark.parametrize("role", [None, *Role])
 def test_every_route_refuses_the_wrong_role(role: Role | None, client: Client) -> None:
     """Whoever may not pass is stopped; whoever may is not, whatever then becomes of a made-up address."""
     let_in = {
-        None: {Door.ANYONE},
-        Role.ANALYST: {Door.ANYONE, Door.SIGNED_IN},
-        Role.CURATOR: set(Door),
+        None: {AccessLevel.ANYONE},
+        Role.ANALYST: {AccessLevel.ANYONE, AccessLevel.SIGNED_IN},
+        Role.CURATOR: set(AccessLevel),
     }[role]
     asks = client(role)
     for route, method in CASES:
@@ -76,13 +78,17 @@ def test_every_route_refuses_the_wrong_role(role: Role | None, client: Client) -
         stopped = (
             (answer.status_code == 401 if program else to_sign_in) if role is None else answer.status_code == 403
         )
-        assert stopped is (door_of(route) not in let_in), (_named(route, method), answer.status_code, answer.text)
+        assert stopped is (access_level_of(route) not in let_in), (
+            _named(route, method),
+            answer.status_code,
+            answer.text,
+        )
         assert answer.status_code < 500, (_named(route, method), answer.text)
 
 
 def test_a_door_is_looked_at_before_the_body(client: Client) -> None:
     for route, method in CASES:
-        if method in ("GET", "HEAD") or door_of(route) is Door.ANYONE:
+        if method in ("GET", "HEAD") or access_level_of(route) is AccessLevel.ANYONE:
             continue
         headers = {"content-type": "application/json", "content-length": str(10**12)}
         answer = client(None).request(method, _address(route), content=b"{not json", headers=headers)

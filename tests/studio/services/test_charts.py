@@ -7,7 +7,7 @@ import pytest
 from headcount.errors import UnknownNameError
 from headcount.releases.release import Release
 from headcount.studio.services import charts
-from headcount.studio.services.exploration.opened_release import Opened
+from headcount.studio.services.exploration.opened_release import OpenedRelease
 from tests.reports.conftest import make, make_adaptive, make_ranking
 
 DAYS = ("Monday", "Friday")
@@ -25,12 +25,12 @@ DAYS = ("Monday", "Friday")
         (make_adaptive(items=["tea"]), ["ranking", "activity-1"]),
     ],
 )
-def test_each_kind_of_release_has_its_charts(release: Release, names: list[str]) -> None:
-    assert list(charts.charts(Opened(release))) == names
+def test_every_kind_of_release_has_its_charts(release: Release, names: list[str]) -> None:
+    assert list(charts.charts(OpenedRelease(release))) == names
 
 
 def test_a_chart_is_vega_in_both_themes_and_for_narrow_screens() -> None:
-    chart = charts.chart(Opened(make(contexts=DAYS)), "heat")
+    chart = charts.chart(OpenedRelease(make(contexts=DAYS)), "heat")
     for spec in (chart.spec, chart.spec["narrow"]):
         for theme in ("light", "dark"):
             assert spec[theme]["$schema"].startswith("https://vega.github.io/schema/vega/")
@@ -38,10 +38,10 @@ def test_a_chart_is_vega_in_both_themes_and_for_narrow_screens() -> None:
     assert "Heat map" in chart.words
 
 
-def test_an_unknown_chart_is_said_to_be_none() -> None:
+def test_an_unknown_chart_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="chart 'pie' is not known"):
-        charts.chart(Opened(make()), "pie")
+        charts.chart(OpenedRelease(make()), "pie")
 
 
 def test_a_picture_says_that_it_is_not_private() -> None:
-    assert charts.png(Opened(make(simulated=True)), "ranking").startswith(b"\x89PNG")
+    assert charts.png(OpenedRelease(make(simulated=True)), "ranking").startswith(b"\x89PNG")

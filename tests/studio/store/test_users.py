@@ -16,7 +16,7 @@ def _link(page: str) -> str:
 
 
 def _id_of(browser: Browser, name: str) -> str:
-    return next(each.id for each in browser.studio.people.listed() if each.name == name)
+    return next(user.id for user in browser.studio.users.listed() if user.name == name)
 
 
 def test_a_curator_invites_an_analyst(client: Client, browser: Callable[[], Browser]) -> None:
@@ -34,7 +34,7 @@ def test_a_curator_invites_an_analyst(client: Client, browser: Callable[[], Brow
 
 def test_who_is_shut_out_is_out_at_once(client: Client, browser: Callable[[], Browser]) -> None:
     cora, ann, program = client("cora"), client("ann"), browser()
-    _, secret = ann.studio.people.make_token(ann.visitor(), "notebook")
+    _, secret = ann.studio.users.make_token(ann.visitor(), "notebook")
     program.headers["authorization"] = f"Bearer {secret}"
     assert program.get("/api/v1/account").json()["name"] == "ann"
     ann_id = _id_of(cora, "ann")
@@ -56,20 +56,20 @@ def test_a_reset_takes_the_password(client: Client, browser: Callable[[], Browse
     assert browser().sign_in("ann", "four other good words").status_code == 303
 
 
-def test_nobody_shuts_themselves_out(client: Client) -> None:
+def test_curators_cannot_disable_their_own_account(client: Client) -> None:
     cora = client("cora")
     for how in ("disable", "reset"):
         assert cora.post(f"/people/{_id_of(cora, 'cora')}/{how}").status_code == 409
     assert cora.get("/people").status_code == 200
 
 
-def test_two_curators_do_not_shut_out_each_other(studio: Studio) -> None:
-    dora = studio.people.create("dora", Role.CURATOR, PASSWORD).visitor()
-    cora = next(each for each in studio.people.listed() if each.name == "cora").visitor()
+def test_two_curators_cannot_disable_one_another(studio: Studio) -> None:
+    dora = studio.users.create("dora", Role.CURATOR, PASSWORD).visitor()
+    cora = next(user for user in studio.users.listed() if user.name == "cora").visitor()
 
     def shut_out(pair: tuple[Visitor, Visitor]) -> bool:
         try:
-            studio.people.disable(pair[0], str(pair[1].id))
+            studio.users.disable(pair[0], str(pair[1].id))
         except HeadcountError:
             return False
         return True
@@ -80,14 +80,14 @@ def test_two_curators_do_not_shut_out_each_other(studio: Studio) -> None:
 
 def test_programs_of_curators_do_the_same(client: Client) -> None:
     cora = client("cora")
-    made = cora.post("/api/v1/people", json={"name": "dora"})
-    assert made.status_code == 201
-    assert made.json()["person"]["role"] == "analyst"
-    assert made.json()["link"].startswith(f"{cora.studio.settings.base_url}/welcome/")
-    person = made.json()["person"]["id"]
+    response = cora.post("/api/v1/people", json={"name": "dora"})
+    assert response.status_code == 201
+    assert response.json()["person"]["role"] == "analyst"
+    assert response.json()["link"].startswith(f"{cora.studio.settings.base_url}/welcome/")
+    person = response.json()["person"]["id"]
     assert cora.post(f"/api/v1/people/{person}/disable").json()["disabled"] is True
     assert cora.post(f"/api/v1/people/{person}/enable").json()["disabled"] is False
-    assert [each["name"] for each in cora.get("/api/v1/people").json()] == ["ann", "bob", "cora", "dora"]
+    assert [user["name"] for user in cora.get("/api/v1/people").json()] == ["ann", "bob", "cora", "dora"]
     assert cora.post("/api/v1/people", json={"name": "dora"}).status_code == 409
     assert cora.post("/api/v1/people/0/disable").status_code == 404
 
@@ -98,8 +98,8 @@ def test_the_audit_log_says_who_did_what(client: Client, browser: Callable[[], B
     browser().sign_in("my secret password", "ann")
     browser().sign_in("ann")
     cora.post("/people", data={"name": "dora", "role": "analyst"})
-    told = [(each["name"], each["deed"]) for each in cora.get("/api/v1/deeds").json()]
-    assert told == [
+    entries = [(entry["name"], entry["deed"]) for entry in cora.get("/api/v1/deeds").json()]
+    assert entries == [
         ("cora", "invited"),
         ("ann", "signed in"),
         ("", "failed to sign in"),
@@ -114,7 +114,7 @@ def test_the_audit_log_says_who_did_what(client: Client, browser: Callable[[], B
 def test_the_audit_log_has_pages(client: Client) -> None:
     cora = client("cora")
     for number in range(105):
-        cora.studio.deeds.note(cora.visitor(), "looked", at=number)
+        cora.studio.audit_log.note(cora.visitor(), "looked", at=number)
     page = cora.get("/deeds").text
     assert page.count("<tr>") == 101
     assert 'href="/deeds?before=6"' in page

@@ -19,7 +19,7 @@ from headcount.studio.store.schema import jobs as jobs_table
 from headcount.studio.store.throttling import TooManyError
 from headcount.studio.studio import Studio
 from tests.studio.conftest import people
-from tests.studio.support.dataset import ASKED, FLAGS, lay_out, opened, who
+from tests.studio.support.dataset import FLAGS, REQUEST, lay_out, opened, who
 from tests.support import servers
 
 STEP = 15.0
@@ -29,18 +29,18 @@ STEP = 15.0
 def studio(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Studio]:
     """A studio of either kind; its clock stands still until it is moved."""
     url = servers.new_schema() if request.param == "postgresql" else None
-    made = Studio(Settings(tmp_path / "desk", store=url, limits=Limits(waiting=3, step_seconds=STEP)))
-    people(made)
-    yield made
-    made.stop()
+    studio_object = Studio(Settings(tmp_path / "desk", store=url, limits=Limits(waiting=3, step_seconds=STEP)))
+    people(studio_object)
+    yield studio_object
+    studio_object.stop()
 
 
 @pytest.fixture
 def clock(studio: Studio) -> Callable[[float], None]:
     """Set what time it is."""
     now = [1000.0]
-    for each in (studio.datasets, studio.jobs, studio.releases):
-        vars(each)["_clock"] = lambda: now[0]
+    for service in (studio.datasets, studio.jobs, studio.releases):
+        vars(service)["_clock"] = lambda: now[0]
     return lambda seconds: now.__setitem__(0, seconds)
 
 
@@ -55,11 +55,11 @@ def ann(studio: Studio) -> Visitor:
 
 
 def _ended(studio: Studio, job: str, state: str = "done") -> None:
-    made = {"folder": job, "digest": "d" * 64} if state == "done" else None
+    result = {"folder": job, "digest": "d" * 64} if state == "done" else None
     taken = studio.jobs.take()
     assert taken is not None
     assert taken.id == job
-    studio.jobs.end(job, state, {}, made=made)
+    studio.jobs.end(job, state, {}, release_files=result)
 
 
 # Datasets
@@ -67,20 +67,24 @@ def _ended(studio: Studio, job: str, state: str = "done") -> None:
 
 def test_a_draft_is_registered_changed_opened_and_closed(studio: Studio, cora: Visitor, ann: Visitor) -> None:
     lay_out(studio)
-    made = studio.datasets.register(cora, name="visits", source={"files": ["visits.csv"]}, flags=FLAGS)
-    assert (made.state, made.place, studio.datasets.account(cora, made.id)) == ("draft", "visits.csv", None)
-    made = studio.datasets.update(cora, made.id, about="Who had what.", name="teas")
+    dataset = studio.datasets.register(cora, name="visits", source={"files": ["visits.csv"]}, flags=FLAGS)
+    assert (dataset.state, dataset.place, studio.datasets.account(cora, dataset.id)) == (
+        "draft",
+        "visits.csv",
+        None,
+    )
+    dataset = studio.datasets.update(cora, dataset.id, about="Who had what.", name="teas")
     with pytest.raises(UsageError, match="needs a budget"):
-        studio.datasets.open(cora, made.id)
-    assert studio.datasets.open(cora, made.id, epsilon="3", per_analyst="1").state == "open"
-    account = studio.datasets.account(cora, made.id)
+        studio.datasets.open(cora, dataset.id)
+    assert studio.datasets.open(cora, dataset.id, epsilon="3", per_analyst="1").state == "open"
+    account = studio.datasets.account(cora, dataset.id)
     assert account is not None
     assert account.left == 3
     with pytest.raises(RefusedError, match="never changed"):
-        studio.datasets.open(cora, made.id, epsilon="4")
-    assert studio.datasets.close(cora, made.id).state == "closed"
-    assert studio.datasets.open(cora, made.id).state == "open"
-    deeds = [each.deed for each in studio.deeds.listed()]
+        studio.datasets.open(cora, dataset.id, epsilon="4")
+    assert studio.datasets.close(cora, dataset.id).state == "closed"
+    assert studio.datasets.open(cora, dataset.id).state == "open"
+    deeds = [entry.deed for entry in studio.audit_log.listed()]
     assert deeds == [
         "opened a dataset",
         "closed a dataset",
@@ -91,13 +95,13 @@ def test_a_draft_is_registered_changed_opened_and_closed(studio: Studio, cora: V
 
 
 def test_what_was_opened_keeps_its_name_and_other_data_has_another_label(studio: Studio, cora: Visitor) -> None:
-    made = opened(studio)
+    dataset = opened(studio)
     for other in ({"name": "teas"}, {"reads": "ratings"}):
         with pytest.raises(RefusedError, match="keeps its name"):
-            studio.datasets.update(cora, made.id, **other)
+            studio.datasets.update(cora, dataset.id, **other)
     with pytest.raises(RefusedError, match="another label"):
-        studio.datasets.update(cora, made.id, source={"files": ["venues.csv"]})
-    changed = studio.datasets.update(cora, made.id, source={"files": ["venues.csv"]}, version="w2")
+        studio.datasets.update(cora, dataset.id, source={"files": ["venues.csv"]})
+    changed = studio.datasets.update(cora, dataset.id, source={"files": ["venues.csv"]}, version="w2")
     assert (changed.version, changed.source) == ("w2", {"files": ["venues.csv"]})
 
 
@@ -118,61 +122,61 @@ def test_what_was_opened_keeps_its_name_and_other_data_has_another_label(studio:
 )
 def test_what_makes_no_dataset_is_refused(studio: Studio, cora: Visitor, wrong: dict[str, Any]) -> None:
     lay_out(studio)
-    asked = {"name": "visits", "source": {"files": ["visits.csv"]}, "flags": FLAGS}
+    fields = {"name": "visits", "source": {"files": ["visits.csv"]}, "flags": FLAGS}
     with pytest.raises(HeadcountError):
-        studio.datasets.register(cora, **{**asked, **wrong})
+        studio.datasets.register(cora, **{**fields, **wrong})
     assert studio.datasets.listed(cora) == []
-    studio.datasets.register(cora, **asked)  # type: ignore[arg-type]
+    studio.datasets.register(cora, **fields)  # type: ignore[arg-type]
     with pytest.raises(RefusedError, match="already"):
-        studio.datasets.register(cora, **asked)  # type: ignore[arg-type]
+        studio.datasets.register(cora, **fields)  # type: ignore[arg-type]
 
 
 def test_an_analyst_sees_datasets_they_are_a_member_of_and_not_where_they_lie(
     studio: Studio, cora: Visitor, ann: Visitor
 ) -> None:
-    made = opened(studio)
+    dataset = opened(studio)
     hidden = studio.datasets.register(cora, name="drafted", source={"files": ["visits.csv"]}, flags={"query": "x"})
     assert studio.datasets.listed(ann) == []
-    for each in (made.id, hidden.id, "nothing"):
+    for dataset_id in (dataset.id, hidden.id, "nothing"):
         with pytest.raises(UnknownNameError, match="no such dataset"):
-            studio.datasets.get(ann, each)
-    studio.datasets.allow(cora, made.id, str(ann.id), "0.5")
-    (seen,) = studio.datasets.listed(ann)
-    assert (seen.name, dict(seen.source), seen.place, seen.flags["user"]) == ("visits", {}, "", "user")
-    assert studio.datasets.get(ann, made.id) == seen
-    own = studio.datasets.account(ann, made.id)
+            studio.datasets.get(ann, dataset_id)
+    studio.datasets.allow(cora, dataset.id, str(ann.id), "0.5")
+    (visible,) = studio.datasets.listed(ann)
+    assert (visible.name, dict(visible.source), visible.place, visible.flags["user"]) == ("visits", {}, "", "user")
+    assert studio.datasets.get(ann, dataset.id) == visible
+    own = studio.datasets.account(ann, dataset.id)
     assert own is not None
     assert (own.analyst, own.most, own.analysts) == ("ann", Decimal("0.5"), ())
-    studio.datasets.dismiss(cora, made.id, str(ann.id))
+    studio.datasets.dismiss(cora, dataset.id, str(ann.id))
     assert studio.datasets.listed(ann) == []
 
 
 def test_what_analysts_are_allowed_is_the_ledgers(studio: Studio, cora: Visitor, ann: Visitor) -> None:
-    made = opened(studio)
-    studio.datasets.allow(cora, made.id, str(ann.id), "0.5")
-    studio.datasets.allow(cora, made.id, str(ann.id), "0.75")
-    (member,) = studio.datasets.members(cora, made.id)
+    dataset = opened(studio)
+    studio.datasets.allow(cora, dataset.id, str(ann.id), "0.5")
+    studio.datasets.allow(cora, dataset.id, str(ann.id), "0.75")
+    (member,) = studio.datasets.members(cora, dataset.id)
     assert (member.name, member.epsilon) == ("ann", Decimal("0.75"))
-    assert studio.ledger.left("visits", "ann") == studio.datasets.left(ann, made.id) == Decimal("0.75")
+    assert studio.ledger.left("visits", "ann") == studio.datasets.left(ann, dataset.id) == Decimal("0.75")
     with pytest.raises(UsageError, match="more than the whole"):
-        studio.datasets.allow(cora, made.id, str(ann.id), "5")
+        studio.datasets.allow(cora, dataset.id, str(ann.id), "5")
     with pytest.raises(UnknownNameError):
-        studio.datasets.allow(cora, made.id, "nobody", "1")
-    assert studio.datasets.members(cora, made.id) == [member]
+        studio.datasets.allow(cora, dataset.id, "nobody", "1")
+    assert studio.datasets.members(cora, dataset.id) == [member]
 
 
 def test_analysts_change_nothing_of_datasets(studio: Studio, ann: Visitor, cora: Visitor) -> None:
-    made = opened(studio)
-    studio.datasets.allow(cora, made.id, str(ann.id), "1")
+    dataset = opened(studio)
+    studio.datasets.allow(cora, dataset.id, str(ann.id), "1")
     for forbidden in (
         lambda: studio.datasets.register(ann, name="x", source={"files": ["visits.csv"]}),
-        lambda: studio.datasets.update(ann, made.id, about="mine"),
-        lambda: studio.datasets.open(ann, made.id),
-        lambda: studio.datasets.close(ann, made.id),
-        lambda: studio.datasets.remove(ann, made.id),
-        lambda: studio.datasets.members(ann, made.id),
-        lambda: studio.datasets.allow(ann, made.id, str(ann.id), "3"),
-        lambda: studio.datasets.dismiss(ann, made.id, str(ann.id)),
+        lambda: studio.datasets.update(ann, dataset.id, about="mine"),
+        lambda: studio.datasets.open(ann, dataset.id),
+        lambda: studio.datasets.close(ann, dataset.id),
+        lambda: studio.datasets.remove(ann, dataset.id),
+        lambda: studio.datasets.members(ann, dataset.id),
+        lambda: studio.datasets.allow(ann, dataset.id, str(ann.id), "3"),
+        lambda: studio.datasets.dismiss(ann, dataset.id, str(ann.id)),
     ):
         with pytest.raises(NotAllowedError):
             forbidden()
@@ -183,34 +187,34 @@ def test_analysts_change_nothing_of_datasets(studio: Studio, ann: Visitor, cora:
 
 @pytest.fixture
 def dataset(studio: Studio, cora: Visitor, ann: Visitor) -> Dataset:
-    made = opened(studio)
-    studio.datasets.allow(cora, made.id, str(ann.id), "1")
-    return made
+    new_dataset = opened(studio)
+    studio.datasets.allow(cora, new_dataset.id, str(ann.id), "1")
+    return new_dataset
 
 
-def test_jobs_are_taken_in_the_order_they_were_asked_in(
+def test_jobs_start_in_the_order_of_their_requests(
     studio: Studio, dataset: Dataset, cora: Visitor, clock: Callable[[float], None]
 ) -> None:
-    asked = []
+    job_ids = []
     for second in (1.0, 2.0, 3.0):
         clock(second)
-        asked.append(studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED).id)
+        job_ids.append(studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=REQUEST).id)
     taken = [studio.jobs.take() for _ in range(4)]
-    assert [each and each.id for each in taken] == [*asked, None]
-    assert [each.id for each in studio.jobs.running()] == asked
+    assert [job and job.id for job in taken] == [*job_ids, None]
+    assert [job.id for job in studio.jobs.running()] == job_ids
 
 
-def test_so_many_wait_for_each_person(studio: Studio, dataset: Dataset, cora: Visitor, ann: Visitor) -> None:
-    for _ in range(3):
-        studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
-    with pytest.raises(TooManyError, match="3 jobs of yours"):
-        studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
-    studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
-
-
-def test_what_cannot_be_asked_for_is_refused(
+def test_every_user_has_a_limit_on_waiting_jobs(
     studio: Studio, dataset: Dataset, cora: Visitor, ann: Visitor
 ) -> None:
+    for _ in range(3):
+        studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=REQUEST)
+    with pytest.raises(TooManyError, match="3 jobs of yours"):
+        studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=REQUEST)
+    studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST)
+
+
+def test_an_invalid_request_is_refused(studio: Studio, dataset: Dataset, cora: Visitor, ann: Visitor) -> None:
     ask = studio.jobs.ask
     draft = studio.datasets.register(cora, name="drafted", source={"files": ["visits.csv"]}, flags=FLAGS)
     for wrong, kind in (
@@ -224,13 +228,13 @@ def test_what_cannot_be_asked_for_is_refused(
     ):
         with pytest.raises(kind):
             ask(cora, **wrong)
-    for each in ("check", "compare", "audit", "reproduce"):
+    for job_kind in ("check", "compare", "audit", "reproduce"):
         with pytest.raises(NotAllowedError):
-            ask(ann, kind=each, dataset=dataset.id)
+            ask(ann, kind=job_kind, dataset=dataset.id)
     with pytest.raises(NotAllowedError, match="where is for curators"):
-        ask(ann, dataset=dataset.id, family="counts", asked={**ASKED, "where": ["venue = tea"]})
+        ask(ann, dataset=dataset.id, family="counts", asked={**REQUEST, "where": ["venue = tea"]})
     with pytest.raises(UnknownNameError):
-        ask(who(studio, "bob"), dataset=dataset.id, family="counts", asked=ASKED)
+        ask(who(studio, "bob"), dataset=dataset.id, family="counts", asked=REQUEST)
     assert studio.jobs.listed(cora) == []
 
 
@@ -239,7 +243,7 @@ def test_an_analyst_sees_how_a_job_ended_at_fixed_steps_of_time(
     studio: Studio, dataset: Dataset, ann: Visitor, cora: Visitor, clock: Callable[[float], None], state: str
 ) -> None:
     clock(1000.0)
-    job = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    job = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST)
     waiting = studio.jobs.get(ann, job.id)
     clock(1016.0)
     _ended(studio, job.id, state)
@@ -249,24 +253,24 @@ def test_an_analyst_sees_how_a_job_ended_at_fixed_steps_of_time(
         assert studio.releases.listed(ann) == []
         assert studio.jobs.get(cora, job.id).state == state
     clock(1030.0)
-    seen = studio.jobs.get(ann, job.id)
-    assert (seen.state, seen.started, seen.ended, seen.entry) == (state, None, 1030.0, None)
-    assert [each.created for each in studio.releases.listed(ann)] == [1000.0] * (state == "done")
+    visible = studio.jobs.get(ann, job.id)
+    assert (visible.state, visible.started, visible.ended, visible.entry) == (state, None, 1030.0, None)
+    assert [release.created for release in studio.releases.listed(ann)] == [1000.0] * (state == "done")
     with pytest.raises(UnknownNameError):
         studio.jobs.get(who(studio, "bob"), job.id)
 
 
 @pytest.mark.parametrize("first", ["cora", "ann"])
-def test_when_another_job_ended_is_not_told_by_when_ones_own_begins(
+def test_the_start_of_ones_own_job_does_not_reveal_when_another_ended(
     studio: Studio, dataset: Dataset, ann: Visitor, clock: Callable[[float], None], first: str
 ) -> None:
     """Twenty requests that cost nothing, sent at twenty moments, would measure it twenty times as well."""
     begun = []
     for seconds in (1.0, 2.5, 14.0):
         clock(STEP * 100)
-        job = studio.jobs.ask(who(studio, first), dataset=dataset.id, family="counts", asked=ASKED)
+        job = studio.jobs.ask(who(studio, first), dataset=dataset.id, family="counts", asked=REQUEST)
         assert studio.jobs.take() is not None  # nothing ended lately
-        mine = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+        mine = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST)
         clock(STEP * 100 + seconds)
         studio.jobs.end(job.id, "failed", {})
         assert studio.jobs.take() is None
@@ -286,12 +290,12 @@ def test_curators_wait_for_no_step_and_neither_does_who_is_alone(
     studio: Studio, dataset: Dataset, cora: Visitor, ann: Visitor, clock: Callable[[float], None]
 ) -> None:
     clock(1000.0)
-    studio.jobs.cancel(ann, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED).id)
-    studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    studio.jobs.cancel(ann, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST).id)
+    studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST)
     taken = studio.jobs.take()  # what was cancelled before it began took no time
     assert taken is not None
     studio.jobs.end(taken.id, "failed", {})
-    studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=REQUEST)
     assert studio.jobs.take() is not None
 
 
@@ -299,13 +303,13 @@ def test_a_job_of_a_curator_does_not_wait_for_an_analyst_who_waits_for_the_clock
     studio: Studio, dataset: Dataset, cora: Visitor, ann: Visitor, clock: Callable[[float], None]
 ) -> None:
     clock(STEP * 100)
-    first = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    first = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=REQUEST)
     assert studio.jobs.take() is not None
     clock(STEP * 100 + 1)
     studio.jobs.end(first.id, "failed", {})
-    theirs = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    theirs = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST)
     clock(STEP * 100 + 2)
-    mine = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    mine = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=REQUEST)
     taken = studio.jobs.take()
     assert taken is not None
     assert taken.id == mine.id
@@ -321,13 +325,13 @@ def test_an_end_in_the_future_delays_analysts_by_one_step_at_most(
 ) -> None:
     """A clock that was set back by a year must not stop the queue for a year, nor begin anything off its steps."""
     clock(STEP * 100_000)
-    first = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    first = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=REQUEST)
     assert studio.jobs.take() is not None
     studio.jobs.end(first.id, "failed", {})
     clock(STEP * 100 + 1)
-    theirs = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    theirs = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST)
     clock(STEP * 100 + 2)
-    mine = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    mine = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=REQUEST)
     taken = studio.jobs.take()
     assert taken is not None
     assert taken.id == mine.id
@@ -342,35 +346,35 @@ def test_waiting_running_and_ended_jobs_are_cancelled_alike_for_an_analyst(
     studio: Studio, dataset: Dataset, ann: Visitor, clock: Callable[[float], None]
 ) -> None:
     """What a cancelled job reads as tells neither whether it had begun nor whether it had ended."""
-    seen = []
+    states = []
     for begin, far in enumerate(("waiting", "running", "done")):
-        asked = 1000.0 * (begin + 1)
-        clock(asked)
-        job = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
-        clock(asked + 1)
+        requested_at = 1000.0 * (begin + 1)
+        clock(requested_at)
+        job = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST)
+        clock(requested_at + 1)
         if far == "running":
             studio.jobs.take()
         elif far == "done":
             _ended(studio, job.id)
-        clock(asked + 2)
+        clock(requested_at + 2)
         before = studio.jobs.cancel(ann, job.id)
         if far == "running":
             studio.jobs.end(job.id, "cancelled", {})
-        clock(asked + 15)
+        clock(requested_at + 15)
         after = studio.jobs.get(ann, job.id)
         assert studio.releases.listed(ann) == []
-        seen.append((before.state, before.outcome, after.state, after.ended and after.ended - asked))
+        states.append((before.state, before.outcome, after.state, after.ended and after.ended - requested_at))
         with pytest.raises(RefusedError, match="ended already"):
             studio.jobs.cancel(ann, job.id)
-    assert set(seen) == {("running", None, "cancelled", 15.0)}
+    assert set(states) == {("running", None, "cancelled", 15.0)}
 
 
-def test_nothing_is_charged_for_somebody_who_was_shut_out(
+def test_nothing_is_charged_for_a_disabled_user(
     studio: Studio, dataset: Dataset, cora: Visitor, ann: Visitor
 ) -> None:
-    mine = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    mine = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST)
     assert ann.id is not None
-    studio.people.disable(cora, ann.id)
+    studio.users.disable(cora, ann.id)
     assert studio.jobs.take() is None
     assert studio.jobs.get(cora, mine.id).state == "cancelled"
 
@@ -378,8 +382,8 @@ def test_nothing_is_charged_for_somebody_who_was_shut_out(
 def test_a_waiting_release_of_a_dismissed_analyst_is_cancelled(
     studio: Studio, dataset: Dataset, cora: Visitor, ann: Visitor
 ) -> None:
-    theirs = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
-    of_curator = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    theirs = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST)
+    of_curator = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=REQUEST)
     assert ann.id is not None
     studio.datasets.dismiss(cora, dataset.id, ann.id)
     taken = studio.jobs.take()
@@ -391,34 +395,36 @@ def test_a_waiting_release_of_a_dismissed_analyst_is_cancelled(
 def test_waiting_releases_of_a_closed_dataset_are_cancelled(
     studio: Studio, dataset: Dataset, cora: Visitor, ann: Visitor
 ) -> None:
-    asked = [studio.jobs.ask(user, dataset=dataset.id, family="counts", asked=ASKED) for user in (ann, cora)]
+    requested_jobs = [
+        studio.jobs.ask(user, dataset=dataset.id, family="counts", asked=REQUEST) for user in (ann, cora)
+    ]
     check = studio.jobs.ask(cora, kind="check", dataset=dataset.id)
     studio.datasets.close(cora, dataset.id)
     taken = studio.jobs.take()
     assert taken is not None
     assert taken.id == check.id  # it charges nothing
-    assert {studio.jobs.get(cora, job.id).state for job in asked} == {"cancelled"}
+    assert {studio.jobs.get(cora, job.id).state for job in requested_jobs} == {"cancelled"}
 
 
-def test_what_has_ended_can_be_asked_for_again(studio: Studio, dataset: Dataset, cora: Visitor) -> None:
-    job = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED, title="Teas")
+def test_an_ended_job_can_be_requested_again(studio: Studio, dataset: Dataset, cora: Visitor) -> None:
+    job = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=REQUEST, title="Teas")
     with pytest.raises(RefusedError, match="not ended"):
         studio.jobs.again(cora, job.id)
     _ended(studio, job.id, "interrupted")
     more = studio.jobs.again(cora, job.id)
-    assert (more.id != job.id, more.asked, more.title, more.state) == (True, ASKED, "Teas", "waiting")
+    assert (more.id != job.id, more.asked, more.title, more.state) == (True, REQUEST, "Teas", "waiting")
 
 
 def test_an_analyst_sees_what_a_job_cost_when_it_is_shown(
     studio: Studio, dataset: Dataset, ann: Visitor, cora: Visitor, clock: Callable[[float], None]
 ) -> None:
     clock(1000.0)
-    job = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    job = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST)
     before = studio.datasets.account(ann, dataset.id)
     studio.jobs.take()
-    made = studio.ledger.reserve("visits", None, "ann", "{}", "c", Charge(Decimal("0.4")))
-    assert isinstance(made, Reservation)
-    studio.jobs.note(job.id, entry=made.entry)
+    reservation = studio.ledger.reserve("visits", None, "ann", "{}", "c", Charge(Decimal("0.4")))
+    assert isinstance(reservation, Reservation)
+    studio.jobs.note(job.id, entry=reservation.entry)
     assert studio.datasets.account(ann, dataset.id) == before
     whole = studio.datasets.account(cora, dataset.id)
     assert whole is not None
@@ -437,35 +443,40 @@ def test_an_analyst_sees_what_a_job_cost_when_it_is_shown(
 def test_a_release_of_a_curator_is_reviewed_published_and_withheld(
     studio: Studio, dataset: Dataset, cora: Visitor, ann: Visitor
 ) -> None:
-    job = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED, title="Teas")
+    job = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=REQUEST, title="Teas")
     _ended(studio, job.id)
-    (made,) = studio.releases.listed(cora)
-    assert (made.state, made.title, made.dataset_name, made.owner_name) == ("review", "Teas", "visits", "cora")
-    assert studio.jobs.get(cora, job.id).outcome == {"release": made.id}
-    assert studio.releases.folder_of(made) == studio.settings.releases / job.id
+    (release,) = studio.releases.listed(cora)
+    assert (release.state, release.title, release.dataset_name, release.owner_name) == (
+        "review",
+        "Teas",
+        "visits",
+        "cora",
+    )
+    assert studio.jobs.get(cora, job.id).outcome == {"release": release.id}
+    assert studio.releases.folder_of(release) == studio.settings.releases / job.id
     with pytest.raises(UnknownNameError):
-        studio.releases.get(ann, made.id)
+        studio.releases.get(ann, release.id)
     with pytest.raises(NotAllowedError):
-        studio.releases.publish(ann, made.id)
-    assert studio.releases.publish(cora, made.id).state == "published"
-    assert studio.releases.get(ann, made.id).title == "Teas"
+        studio.releases.publish(ann, release.id)
+    assert studio.releases.publish(cora, release.id).state == "published"
+    assert studio.releases.get(ann, release.id).title == "Teas"
     with pytest.raises(NotAllowedError):
-        studio.releases.retitle(ann, made.id, title="Mine")
-    assert studio.releases.retitle(cora, made.id, title="Tea", note="Of March.").note == "Of March."
-    studio.releases.withhold(cora, made.id)
+        studio.releases.retitle(ann, release.id, title="Mine")
+    assert studio.releases.retitle(cora, release.id, title="Tea", note="Of March.").note == "Of March."
+    studio.releases.withhold(cora, release.id)
     with pytest.raises(UnknownNameError):
-        studio.releases.get(ann, made.id)
+        studio.releases.get(ann, release.id)
 
 
-def test_what_an_analyst_paid_for_is_their_own(
+def test_an_analysts_charged_releases_are_their_own(
     studio: Studio, dataset: Dataset, ann: Visitor, cora: Visitor, clock: Callable[[float], None]
 ) -> None:
-    job = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    job = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST)
     _ended(studio, job.id)
     clock(2000.0)
-    (made,) = studio.releases.listed(ann)
-    assert (made.state, studio.releases.of_job(ann, job.id)) == ("own", made)
-    assert studio.releases.retitle(ann, made.id, title="Mine").title == "Mine"
+    (release,) = studio.releases.listed(ann)
+    assert (release.state, studio.releases.of_job(ann, job.id)) == ("own", release)
+    assert studio.releases.retitle(ann, release.id, title="Mine").title == "Mine"
     assert studio.releases.listed(who(studio, "bob")) == []
-    studio.releases.publish(cora, made.id)
-    assert [each.id for each in studio.releases.listed(who(studio, "bob"))] == [made.id]
+    studio.releases.publish(cora, release.id)
+    assert [release_row.id for release_row in studio.releases.listed(who(studio, "bob"))] == [release.id]

@@ -10,12 +10,12 @@ from headcount.studio.store.datasets import Dataset
 from headcount.studio.studio import Studio
 
 FLAGS: dict[str, Any] = {"user": "user", "item": "venue", "items": "venues.csv"}
-ASKED: dict[str, Any] = {"epsilon": "1", "method": "sra", "limit": 1}
+REQUEST: dict[str, Any] = {"epsilon": "1", "method": "sra", "limit": 1}
 
 
 def who(studio: Studio, name: str) -> Visitor:
     """Return somebody of the studio as one who asks."""
-    return next(each for each in studio.people.listed() if each.name == name).visitor()
+    return next(user for user in studio.users.listed() if user.name == name).visitor()
 
 
 def lay_out(studio: Studio, people: int = 200) -> None:
@@ -30,5 +30,5 @@ def opened(studio: Studio, epsilon: str = "3", **more: Any) -> Dataset:
     """Register a dataset, and open it."""
     lay_out(studio)
     cora = who(studio, "cora")
-    made = studio.datasets.register(cora, name="visits", source={"files": ["visits.csv"]}, flags=FLAGS, **more)
-    return studio.datasets.open(cora, made.id, epsilon=epsilon)
+    dataset = studio.datasets.register(cora, name="visits", source={"files": ["visits.csv"]}, flags=FLAGS, **more)
+    return studio.datasets.open(cora, dataset.id, epsilon=epsilon)

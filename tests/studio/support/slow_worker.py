@@ -17,5 +17,5 @@ def _slowly(_act: Any) -> Any:
 
 
 if __name__ == "__main__":
-    with mock.patch("headcount.run.curator.withheld", _slowly):
+    with mock.patch("headcount.run.curator.withhold_errors", _slowly):
         worker.main()

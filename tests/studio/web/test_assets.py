@@ -65,9 +65,9 @@ def test_scripts_travel_packed(client: TestClient) -> None:
 
 
 def test_packing_changes_nothing() -> None:
-    found = assets.asset(assets.address("studio.js").removeprefix("/static/"))
-    assert found is not None
-    assert gzip.decompress(found.packed) == found.content
+    asset = assets.asset(assets.address("studio.js").removeprefix("/static/"))
+    assert asset is not None
+    assert gzip.decompress(asset.packed) == asset.content
 
 
 @pytest.mark.parametrize("name", ["studio.css", "../settings.py", "vendor/VERSIONS.toml", "%2e%2e/settings.py"])
@@ -78,7 +78,7 @@ def test_nothing_else_is_served(client: TestClient, name: str) -> None:
 def test_what_is_vendored_is_what_is_written_down() -> None:
     vendor = Path(str(STUDIO.joinpath("static", "vendor")))
     listed = tomllib.loads((vendor / "VERSIONS.toml").read_text(encoding="utf-8"))
-    digests = {each["file"]: each["sha256"] for package in listed.values() for each in package["files"]}
+    digests = {entry["file"]: entry["sha256"] for package in listed.values() for entry in package["files"]}
     held = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in vendor.iterdir()}
     held.pop("VERSIONS.toml")
     assert held == digests

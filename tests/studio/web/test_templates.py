@@ -15,7 +15,7 @@ from jinja2 import UndefinedError
 
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.errors import UsageError
-from headcount.studio.access import Door, Role, Visitor, door
+from headcount.studio.access import AccessLevel, Role, Visitor, router_for
 from headcount.studio.settings import Settings
 from headcount.studio.web import templates
 
@@ -28,13 +28,17 @@ def call(name: str, *given: Any, **more: Any) -> str:
 def opened(visitor: Visitor, show: Callable[[Request], Response], path: str = "/releases") -> str:
     app = FastAPI()
     app.state.studio = SimpleNamespace(settings=Settings(Path("desk")))
-    for where, who in {"/": Door.SIGNED_IN, "/people": Door.CURATORS, "/releases": Door.SIGNED_IN}.items():
-        router = door(who)
+    for where, who in {
+        "/": AccessLevel.SIGNED_IN,
+        "/people": AccessLevel.CURATORS,
+        "/releases": AccessLevel.SIGNED_IN,
+    }.items():
+        router = router_for(who)
         router.add_api_route(where, show)
         app.include_router(router)
 
     @app.middleware("http")
-    async def known(request: Any, follow: Any) -> Any:
+    async def identify(request: Any, follow: Any) -> Any:
         request.state.visitor = visitor
         return await follow(request)
 
@@ -53,10 +57,10 @@ def test_what_comes_from_outside_is_escaped() -> None:
     assert '"><b>' not in text
 
 
-@pytest.mark.parametrize(("role", "seen"), [(Role.ANALYST, False), (Role.CURATOR, True)])
-def test_each_role_has_its_places(role: Role, seen: bool) -> None:
+@pytest.mark.parametrize(("role", "is_shown"), [(Role.ANALYST, False), (Role.CURATOR, True)])
+def test_every_role_has_its_navigation(role: Role, is_shown: bool) -> None:
     text = opened(Visitor("1", "Ann", role, csrf="c"), failing)
-    assert ('href="/people"' in text) == seen
+    assert ('href="/people"' in text) == is_shown
     assert 'href="/releases" data-key="r" aria-current="page"' in text
     assert 'href="/lab"' not in text, "the application has no such route"
 

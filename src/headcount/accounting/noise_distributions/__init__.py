@@ -8,20 +8,23 @@ from typing import Any, Literal
 from headcount.accounting.noise_distributions.gaussian import DiscreteGaussian
 from headcount.accounting.noise_distributions.laplace import DiscreteLaplace
 
-__all__ = ["DiscreteGaussian", "DiscreteLaplace", "Law", "NoiseKind", "law_from_json"]
+__all__ = ["DiscreteGaussian", "DiscreteLaplace", "NoiseDistribution", "NoiseKind", "noise_distribution_from_json"]
 
 NoiseKind = Literal["laplace", "gaussian"]
 """What a caller may ask for; ``gaussian`` needs δ."""
 
-Law = DiscreteLaplace | DiscreteGaussian
+NoiseDistribution = DiscreteLaplace | DiscreteGaussian
 """Any law of noise: what answers, reports and releases work with."""
 
 
-def law_from_json(data: Mapping[str, Any]) -> Law:
+def noise_distribution_from_json(data: Mapping[str, Any]) -> NoiseDistribution:
     """Read back any law.
 
-    >>> law_from_json({"law": "discrete-gaussian", "sigma": "5/2"})
+    >>> noise_distribution_from_json({"law": "discrete-gaussian", "sigma": "5/2"})
     DiscreteGaussian(sigma=Fraction(5, 2), step=Fraction(1, 1), on='counts')
     """
-    kinds: dict[str, type[Law]] = {"discrete-laplace": DiscreteLaplace, "discrete-gaussian": DiscreteGaussian}
+    kinds: dict[str, type[NoiseDistribution]] = {
+        "discrete-laplace": DiscreteLaplace,
+        "discrete-gaussian": DiscreteGaussian,
+    }
     return kinds[data["law"]].from_json(data)

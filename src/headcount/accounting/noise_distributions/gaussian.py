@@ -115,7 +115,7 @@ class DiscreteGaussian:
         first = -b
         third = -(b**3 - 3 * b) / steps**2
         fifth = -(b**5 - 10 * b**3 + 15 * b) / steps**4
-        smooth = np.array([math.erfc(each / math.sqrt(2)) / 2 for each in b.ravel().tolist()]).reshape(b.shape)
+        smooth = np.array([math.erfc(value / math.sqrt(2)) / 2 for value in b.ravel().tolist()]).reshape(b.shape)
         return np.asarray(
             smooth + density * (first / 24 - 7 * third / 5760 + 31 * fifth / 967680), dtype=np.float64
         )

@@ -31,7 +31,7 @@ class DiscreteLaplace:
     on: str = "counts"
 
     @cached_property
-    def _known(self) -> _Figures:
+    def _floats(self) -> _Figures:
         return _figures(self.scale, self.step)
 
     @cached_property
@@ -42,12 +42,12 @@ class DiscreteLaplace:
     @property
     def alpha(self) -> float:
         """The ratio of neighbouring probabilities, exp(-step / scale)."""
-        return self._known.alpha
+        return self._floats.alpha
 
     @property
     def variance(self) -> float:
         """The exact variance, 2α / (1 - α)² steps squared."""
-        return self._known.variance
+        return self._floats.variance
 
     def times(self, factor: Fraction) -> DiscreteLaplace:
         """Return the law of the noise on counts that are multiplied by a positive number."""
@@ -59,22 +59,22 @@ class DiscreteLaplace:
 
     def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return P(X <= x), for real x."""
-        known = self._known
-        below = np.floor(np.asarray(x, dtype=np.float64) / known.step)
+        floats = self._floats
+        below = np.floor(np.asarray(x, dtype=np.float64) / floats.step)
         steps = np.abs(np.where(below >= 0, below + 1, below))
-        tail = np.exp(-steps * known.falls) / (1 + known.alpha)
+        tail = np.exp(-steps * floats.falls) / (1 + floats.alpha)
         return np.where(below >= 0, 1 - tail, tail)
 
     def log_ratio(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ln P(x) - ln P(0), for multiples x of the step."""
-        return np.asarray(-np.abs(x) / self._known.scale)
+        return np.asarray(-np.abs(x) / self._floats.scale)
 
     def half_width(self, level: float) -> float:
         """Return the smallest multiple w of the step with P(abs(X) <= w) >= level."""
         # in steps, P(|X| > w) = 2 α^(w+1) / (1 + α)
-        known = self._known
-        w = math.log((1 - level) * (1 + known.alpha) / 2) * -known.steps - 1
-        return max(0, math.ceil(w - 1e-9)) * known.step
+        floats = self._floats
+        w = math.log((1 - level) * (1 + floats.alpha) / 2) * -floats.steps - 1
+        return max(0, math.ceil(w - 1e-9)) * floats.step
 
     def in_words(self) -> str:
         """Say which noise it is, and how much.
@@ -82,8 +82,10 @@ class DiscreteLaplace:
         >>> DiscreteLaplace(Fraction(20)).in_words()
         'discrete Laplace noise of scale 20 (standard deviation 28.28)'
         """
-        known = self._known
-        return f"discrete Laplace noise of scale {known.scale:.4g} (standard deviation {known.variance**0.5:.4g})"
+        floats = self._floats
+        return (
+            f"discrete Laplace noise of scale {floats.scale:.4g} (standard deviation {floats.variance**0.5:.4g})"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the law as plain data."""

@@ -8,11 +8,11 @@ from itertools import pairwise
 from headcount._internal.arrays import Integers
 from headcount.bounds.bound import Bound, CountTable, Norm, check_limit
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
-from headcount.bounds.counts.item_subset import Among
+from headcount.bounds.counts.item_subset import ItemSubset
 
 
 @dataclass(frozen=True)
-class Activity(Bound[Bounded]):
+class ActivityHistogram(Bound[Bounded]):
     """Each person once, at the number of their records in a table; the last place is for ``most`` or more.
 
     Where users are counted, a user's records are the different items, or pairs of item and context. With ``norm``
@@ -25,12 +25,12 @@ class Activity(Bound[Bounded]):
     table: CountTable
     most: int
     norm: Norm = "l1"
-    among: Among | None = None
+    among: ItemSubset | None = None
     ends: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         check_limit(self.most, "most")
-        if any(one >= other for one, other in pairwise((0, *self.ends))):
+        if any(lower >= upper for lower, upper in pairwise((0, *self.ends))):
             raise ValueError(f"ends must rise, from 1 or more, and not be {self.ends}")
 
     @property
@@ -39,6 +39,6 @@ class Activity(Bound[Bounded]):
         return len(self.ends) + 1 if self.ends else self.most
 
 
-def certify_activity(users: Integers) -> Bounded:
+def seal_activity_histogram(users: Integers) -> Bounded:
     """Turn an engine's number of users in each place into bounded values."""
     return Bounded(users, Sensitivity(l1=1, l2_squared=1, linf=1), SEAL)

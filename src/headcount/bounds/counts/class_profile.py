@@ -26,16 +26,16 @@ from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
 from headcount.bounds.counts.activity_bins import UPPER_ENDS
 from headcount.events.log import EventLog
 
-SIZES = UPPER_ENDS
+PROFILE_SIZES = UPPER_ENDS
 """The powers of two that people stand at, those that bins of activity end at; with more, they are at the last."""
 
-MOST_CLASSES = 64
+MAX_CLASSES = 64
 
-ANY_SIZE = 1 << 62
+NO_SIZE_CAP = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
-class Shares(Bound[Bounded]):
+class ClassProfile(Bound[Bounded]):
     """Each person once, spread over the ``classes`` of the columns of a table, at the person's size.
 
     Only people of a size above ``above`` are counted, and those above ``most`` stand where ``most`` is.
@@ -46,7 +46,7 @@ class Shares(Bound[Bounded]):
     classes: NDArray[np.int64]
     above: int = 0
     norm: Norm = "l1"
-    most: int = ANY_SIZE
+    most: int = NO_SIZE_CAP
 
     @property
     def number(self) -> int:
@@ -58,13 +58,13 @@ class Shares(Bound[Bounded]):
         columns = columns_of(log, self.table)
         if self.classes.shape != (columns,) or self.classes.dtype != np.int64:
             raise ValueError(f"there must be {columns} classes, not {self.classes.shape} of {self.classes.dtype}")
-        if self.classes.min(initial=0) < 0 or self.number > MOST_CLASSES:
-            raise ValueError(f"classes must lie between 0 and {MOST_CLASSES - 1}")
+        if self.classes.min(initial=0) < 0 or self.number > MAX_CLASSES:
+            raise ValueError(f"classes must lie between 0 and {MAX_CLASSES - 1}")
         return self.classes
 
 
-def certify_shares(sums: Integers, bound: Shares) -> Bounded:
+def seal_class_profile(sums: Integers, bound: ClassProfile) -> Bounded:
     """Turn an engine's sums, one row a size and one column a class, into bounded values."""
-    if sums.shape != (SIZES.size, bound.number):
-        raise ValueError(f"there must be {SIZES.size} sizes of {bound.number} classes, not {sums.shape}")
+    if sums.shape != (PROFILE_SIZES.size, bound.number):
+        raise ValueError(f"there must be {PROFILE_SIZES.size} sizes of {bound.number} classes, not {sums.shape}")
     return Bounded(sums, Sensitivity.of_l1(1).times(FIXED_POINT), SEAL, unit=FIXED_POINT)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Integers
 from headcount.bounds.bound import Bound, Counting, Norm, check_limit
-from headcount.bounds.bounded import EVERYONE, SEAL, Bounded, BoundedCounts, Sensitivity, root_above
+from headcount.bounds.bounded import ALL_USERS, SEAL, Bounded, BoundedCounts, Sensitivity, root_above
 
 if TYPE_CHECKING:
-    from headcount.bounds.counts.item_subset import Among
+    from headcount.bounds.counts.item_subset import ItemSubset
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class CountBound(Bound[BoundedCounts]):
     """
 
     limit: int
-    admission = EVERYONE
+    admission = ALL_USERS
 
     def __post_init__(self) -> None:
         check_limit(self.limit)
@@ -51,7 +51,7 @@ class CountBound(Bound[BoundedCounts]):
         return False
 
     @property
-    def among(self) -> Among | None:
+    def among(self) -> ItemSubset | None:
         """The items that are looked at, or None where all are."""
         return None
 
@@ -73,34 +73,38 @@ def sensitivity(bound: CountBound, counting: Counting, columns: int | None = Non
     return Sensitivity(l1=limit, l2_squared=limit**2, linf=limit).times(bound.unit)
 
 
-def certify(bound: CountBound, counting: Counting, items: Integers, edges: Integers) -> BoundedCounts:
+def seal_counts(bound: CountBound, counting: Counting, items: Integers, edges: Integers) -> BoundedCounts:
     """Turn an engine's counts under a bound into bounded values that noise accepts."""
 
     def sealed(values: Integers) -> Bounded:
-        reach = sensitivity(bound, counting, values.size // 2 if bound.apart else values.size)
-        admission = Fraction(bound.admission, EVERYONE)
-        return Bounded(values, reach, SEAL, unit=bound.unit, admission=admission, apart=bound.apart)
+        sensitivity_of_counts = sensitivity(bound, counting, values.size // 2 if bound.apart else values.size)
+        admission = Fraction(bound.admission, ALL_USERS)
+        return Bounded(
+            values, sensitivity_of_counts, SEAL, unit=bound.unit, admission=admission, apart=bound.apart
+        )
 
     return BoundedCounts(sealed(items), sealed(edges))
 
 
-def light_and_heavy(counts: Bounded) -> tuple[Bounded, Bounded]:
+def split_light_and_heavy(counts: Bounded) -> tuple[Bounded, Bounded]:
     """Take the tables of people within a limit and of all others apart: nobody is in both.
 
     Records of the first count whole, so their table is one of whole numbers, and moves by whole numbers.
 
     >>> reach = Sensitivity(l1=3, l2_squared=3, linf=1).times(4)
     >>> both = Bounded(np.array([[8, 0], [3, 6]]), reach, SEAL, unit=4, apart=True)
-    >>> light, heavy = light_and_heavy(both)
+    >>> light, heavy = split_light_and_heavy(both)
     >>> light.sensitive_values.tolist(), light.sensitivity, heavy.sensitivity == both.sensitivity
     ([2, 0], Sensitivity(l1=3, l2_squared=3, linf=1), True)
     """
     if type(counts) is not Bounded or not counts.apart:
         raise TypeError(f"{counts} does not tell people within a limit from all others")
     whole, weighed = counts.sensitive_values
-    unit, reach, admission = counts.unit, counts.sensitivity, counts.admission
-    records = Sensitivity(reach.l1 // unit, reach.l2_squared // unit**2, reach.linf // unit)
+    unit, sensitivity_of_both, admission = counts.unit, counts.sensitivity, counts.admission
+    records = Sensitivity(
+        sensitivity_of_both.l1 // unit, sensitivity_of_both.l2_squared // unit**2, sensitivity_of_both.linf // unit
+    )
     return (
         Bounded(whole // unit, records, SEAL, admission=admission),
-        Bounded(weighed, reach, SEAL, unit=unit, admission=admission),
+        Bounded(weighed, sensitivity_of_both, SEAL, unit=unit, admission=admission),
     )

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
-class Among:
+class ItemSubset:
     """The items at some places of the catalogue, each once.
 
-    >>> Among(np.array([2, 0])).of_items(4).tolist()
+    >>> ItemSubset(np.array([2, 0])).of_items(4).tolist()
     [True, False, True, False]
     """
 

@@ -13,21 +13,21 @@ from headcount.bounds.counts.count_bound import CountBound
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredScores:
     """Whole numbers that are public by declaration: no person moves them, so nothing is paid for them."""
 
     values: Integers
 
 
 @dataclass(frozen=True)
-class Pick(CountBound):
+class KeepTopScored(CountBound):
     """The at most ``limit`` records of each user whose items have the best scores, ties at random.
 
     Scores are the same for everybody, and known without the user in question: so how far a user moves the counts
     does not hang on them.
     """
 
-    scores: Noisy | Declared
+    scores: Noisy | DeclaredScores
 
     @property
     def ranks(self) -> NDArray[np.int64] | None:
@@ -35,7 +35,7 @@ class Pick(CountBound):
 
         >>> from headcount.accounting.noise_distributions import DiscreteLaplace
         >>> noisy = Noisy(np.array([5, 9, 5]), DiscreteLaplace.from_json({"scale": "1"}))
-        >>> Pick(2, noisy).ranks
+        >>> KeepTopScored(2, noisy).ranks
         array([1, 0, 1])
         """
         _, ascending = np.unique(self.scores.values, return_inverse=True)

@@ -17,7 +17,7 @@ from headcount.bounds.bound import Bound, CountTable, check_limit, columns_of
 from headcount.events.log import EventLog
 
 
-class Rows:
+class CappedRecords:
     """The columns of all users' records, sorted by how many records the user has.
 
     ``columns[starts[k] : starts[k + 1]]`` belong to users with ``sums[k]`` records each, at most ``most``; there
@@ -32,22 +32,22 @@ class Rows:
         self.sums, self.starts, self.columns = sums, starts, columns
         self.width, self.most = width, most
 
-    def with_others(self, other: Rows) -> Rows:
+    def with_others(self, other: CappedRecords) -> CappedRecords:
         """Put the records of other people beside these."""
         if (self.width, self.most) != (other.width, other.most):
             raise ValueError(f"{self} and {other} are not of the same bound")
-        lengths = np.concatenate([np.repeat(each.sums, np.diff(each.starts)) for each in (self, other)])
+        lengths = np.concatenate([np.repeat(rows.sums, np.diff(rows.starts)) for rows in (self, other)])
         order = np.argsort(lengths, kind="stable")
         sums, starts = np.unique(lengths[order], return_index=True)
         columns = np.concatenate([self.columns, other.columns])[order]
-        return Rows(sums, np.append(starts, columns.size), columns, width=self.width, most=self.most)
+        return CappedRecords(sums, np.append(starts, columns.size), columns, width=self.width, most=self.most)
 
     def __repr__(self) -> str:
-        return f"<Rows of at most {self.most} records over {self.width} columns>"
+        return f"<CappedRecords of at most {self.most} records over {self.width} columns>"
 
 
 @dataclass(frozen=True)
-class Records(Bound[Rows]):
+class RecordCap(Bound[CappedRecords]):
     """The columns of each person's records in a table, at most ``most`` random ones of them."""
 
     table: CountTable

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headcount.bounds.bounded import EVERYONE
+from headcount.bounds.bounded import ALL_USERS
 from headcount.bounds.counts.count_bound import CountBound
 from headcount.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Sample(CountBound):
+class SampleRecords(CountBound):
     """At most ``limit`` records of each user, drawn uniformly from that user's own history.
 
     >>> from headcount.bounds.counts.count_bound import sensitivity
-    >>> sensitivity(Sample(3), "records")
+    >>> sensitivity(SampleRecords(3), "records")
     Sensitivity(l1=3, l2_squared=9, linf=3)
-    >>> sensitivity(Sample(3), "users")
+    >>> sensitivity(SampleRecords(3), "users")
     Sensitivity(l1=3, l2_squared=3, linf=1)
     """
 
@@ -33,9 +33,9 @@ class SampleUsers(CountBound):
     Sensitivity(l1=3, l2_squared=9, linf=3)
     """
 
-    admission: int = EVERYONE
+    admission: int = ALL_USERS
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if type(self.admission) is not int or not 0 <= self.admission <= EVERYONE:
+        if type(self.admission) is not int or not 0 <= self.admission <= ALL_USERS:
             raise UsageError("admission must be a whole number between 0 and 2^64", given=self.admission)

@@ -13,22 +13,22 @@ import numpy as np
 
 from headcount._internal.arrays import Codes
 from headcount.bounds.bound import Bound, CountTable
-from headcount.bounds.bounded import FURTHEST_BEHIND, SEAL, Bounded, Sensitivity
+from headcount.bounds.bounded import MAX_GAP, SEAL, Bounded, Sensitivity
 
 
 class SparseCounts:
-    """How many people are behind each of ``size`` columns, 0 but in a few: made by :func:`certify_sparse`.
+    """How many people are behind each of ``size`` columns, 0 but in a few: made by :func:`seal_sparse_counts`.
 
     A person counts once in a column, so one who joins raises each count by 0 or 1 and lowers none.
     """
 
-    __slots__ = ("_columns", "_people", "_size")
+    __slots__ = ("_columns", "_size", "_users")
 
-    def __init__(self, columns: Codes, people: Codes, size: int, seal: object) -> None:
+    def __init__(self, columns: Codes, users: Codes, size: int, seal: object) -> None:
         if seal is not SEAL:
-            raise TypeError("SparseCounts are made by headcount.bounds alone; see certify_sparse")
-        self._columns, self._people, self._size = columns, people, size
-        self._columns.flags.writeable = self._people.flags.writeable = False
+            raise TypeError("SparseCounts are made by headcount.bounds alone; see seal_sparse_counts")
+        self._columns, self._users, self._size = columns, users, size
+        self._columns.flags.writeable = self._users.flags.writeable = False
 
     @property
     def size(self) -> int:
@@ -46,23 +46,23 @@ class SparseCounts:
         return self._columns
 
     @property
-    def sensitive_people(self) -> Codes:
+    def sensitive_users(self) -> Codes:
         """How many people are in each of them, 1 or more: for this package, and for tests."""
-        return self._people
+        return self._users
 
     def with_others(self, other: SparseCounts) -> SparseCounts:
         """Add other people: nobody may be in both; see :meth:`~headcount.bounds.bounded.Bounded.with_others`."""
         if self._size != other._size:
             raise ValueError(f"{self} and {other} are not of the same bound")
         columns = np.concatenate([self._columns, other._columns])
-        return SparseCounts(*summed(columns, np.concatenate([self._people, other._people])), self._size, SEAL)
+        return SparseCounts(*merge_columns(columns, np.concatenate([self._users, other._users])), self._size, SEAL)
 
     def __repr__(self) -> str:
         return f"<SparseCounts over {self.size} columns>"
 
 
 @dataclass(frozen=True)
-class People(Bound[SparseCounts]):
+class UsersPerColumn(Bound[SparseCounts]):
     """Each person once in every column of a table that they have a record in, whatever the log counts."""
 
     table: CountTable
@@ -80,11 +80,11 @@ class SparseScored:
     def __init__(self, counts: SparseCounts, seal: object) -> None:
         if seal is not SEAL:
             raise TypeError("SparseScored candidates are made by headcount.bounds alone")
-        people = counts.sensitive_people
-        best = int(people.max(initial=0))
-        self._behind: Codes = best - people  # at most FURTHEST_BEHIND, as people are fewer than 2^31
+        users = counts.sensitive_users
+        best = int(users.max(initial=0))
+        self._behind: Codes = best - users  # at most FURTHEST_BEHIND, as people are fewer than 2^31
         self._behind.flags.writeable = False
-        self._zeros_behind = min(best, FURTHEST_BEHIND)
+        self._zeros_behind = min(best, MAX_GAP)
         self._columns = counts.sensitive_columns
         self._size = counts.size
         self._rise = counts.sensitivity.linf
@@ -118,41 +118,41 @@ class SparseScored:
         return f"<SparseScored {self.size} candidates>"
 
 
-def summed(columns: Codes, people: Codes) -> tuple[Codes, Codes]:
+def merge_columns(columns: Codes, users: Codes) -> tuple[Codes, Codes]:
     """Sort columns, and add up the people of those that come up more than once.
 
-    >>> summed(np.array([7, 2, 7], np.int32), np.array([1, 5, 3], np.int32))
+    >>> merge_columns(np.array([7, 2, 7], np.int32), np.array([1, 5, 3], np.int32))
     (array([2, 7], dtype=int32), array([5, 4], dtype=int32))
     """
     order = np.argsort(columns, kind="stable")
-    columns, people = columns[order], people[order]
+    columns, users = columns[order], users[order]
     first = np.ones(columns.size, dtype=bool)
     np.not_equal(columns[1:], columns[:-1], out=first[1:])
     if first.all():
-        return columns, people
-    return columns[first], np.add.reduceat(people, np.flatnonzero(first), dtype=np.int32)
+        return columns, users
+    return columns[first], np.add.reduceat(users, np.flatnonzero(first), dtype=np.int32)
 
 
-def certify_sparse(columns: Codes, people: Codes, size: int) -> SparseCounts:
+def seal_sparse_counts(columns: Codes, users: Codes, size: int) -> SparseCounts:
     """Turn an engine's number of people in each column that somebody is in, rising, into sparse counts.
 
-    >>> certify_sparse(np.array([2, 7], np.int32), np.array([5, 1], np.int32), 10)
+    >>> seal_sparse_counts(np.array([2, 7], np.int32), np.array([5, 1], np.int32), 10)
     <SparseCounts over 10 columns>
     """
-    if columns.dtype != np.int32 or people.dtype != np.int32 or columns.shape != people.shape:
+    if columns.dtype != np.int32 or users.dtype != np.int32 or columns.shape != users.shape:
         raise ValueError("columns and people must be 32-bit integers, as many of one as of the other")
     rising = columns.size == 0 or (columns[0] >= 0 and columns[-1] < size and bool((np.diff(columns) > 0).all()))
-    if not rising or people.min(initial=1) < 1:
+    if not rising or users.min(initial=1) < 1:
         raise ValueError(f"columns must rise within {size}, with somebody in each")
-    return SparseCounts(columns, people, size, SEAL)
+    return SparseCounts(columns, users, size, SEAL)
 
 
-def sparse_column(counts: SparseCounts, width: int, place: int) -> SparseCounts:
+def take_sparse_column(counts: SparseCounts, width: int, place: int) -> SparseCounts:
     """Take one column of a table with ``width`` of them, row by row: no user moves it further than the table.
 
-    >>> table = certify_sparse(np.array([2, 7, 8], np.int32), np.array([5, 1, 4], np.int32), 9)
-    >>> second = sparse_column(table, 3, 2)
-    >>> second, second.sensitive_columns, second.sensitive_people
+    >>> table = seal_sparse_counts(np.array([2, 7, 8], np.int32), np.array([5, 1, 4], np.int32), 9)
+    >>> second = take_sparse_column(table, 3, 2)
+    >>> second, second.sensitive_columns, second.sensitive_users
     (<SparseCounts over 3 columns>, array([0, 2], dtype=int32), array([5, 4], dtype=int32))
     """
     _check(counts)
@@ -160,14 +160,16 @@ def sparse_column(counts: SparseCounts, width: int, place: int) -> SparseCounts:
         raise ValueError(f"{counts.size} cells have no column {place} of {width}")
     inside = counts.sensitive_columns % np.int32(width) == place
     columns = counts.sensitive_columns[inside] // np.int32(width)
-    return SparseCounts(columns, counts.sensitive_people[inside], counts.size // width, SEAL)
+    return SparseCounts(columns, counts.sensitive_users[inside], counts.size // width, SEAL)
 
 
-def sparse_part(counts: SparseCounts, places: Sequence[int]) -> Bounded:
-    """Take the counts at some public places, zeros among them: see :func:`~headcount.bounds.linear_maps.part`.
+def take_sparse_places(counts: SparseCounts, places: Sequence[int]) -> Bounded:
+    """Take the counts at some public places, zeros included.
 
-    >>> counts = certify_sparse(np.array([2, 7], np.int32), np.array([5, 1], np.int32), 10)
-    >>> taken = sparse_part(counts, [7, 0, 2])
+    See :func:`~headcount.bounds.linear_maps.take_places`.
+
+    >>> counts = seal_sparse_counts(np.array([2, 7], np.int32), np.array([5, 1], np.int32), 10)
+    >>> taken = take_sparse_places(counts, [7, 0, 2])
     >>> taken.sensitive_values, taken.sensitivity
     (array([1, 0, 5]), Sensitivity(l1=3, l2_squared=3, linf=1))
     """
@@ -179,7 +181,7 @@ def sparse_part(counts: SparseCounts, places: Sequence[int]) -> Bounded:
     there = at < columns.size
     there[there] = columns[at[there]] == wanted[there]
     values = np.zeros(wanted.size, dtype=np.int64)
-    values[there] = counts.sensitive_people[at[there]]
+    values[there] = counts.sensitive_users[at[there]]
     # a user moves each of them by at most 1
     return Bounded(values, Sensitivity(l1=wanted.size, l2_squared=wanted.size, linf=1), SEAL)
 
@@ -189,7 +191,7 @@ def sparse_scores(counts: SparseCounts) -> SparseScored:
 
     See :func:`~headcount.bounds.scores.candidate_scores.count_scores`.
 
-    >>> scores = sparse_scores(certify_sparse(np.array([2, 7], np.int32), np.array([5, 1], np.int32), 10))
+    >>> scores = sparse_scores(seal_sparse_counts(np.array([2, 7], np.int32), np.array([5, 1], np.int32), 10))
     >>> scores.sensitive_gaps, scores.sensitive_gap_of_zeros, scores.rise
     (array([0, 4], dtype=int32), 5, 1)
     """

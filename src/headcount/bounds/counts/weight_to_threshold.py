@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from headcount.bounds.bound import FIXED_POINT, Norm
 from headcount.bounds.counts.count_bound import CountBound
-from headcount.bounds.counts.item_subset import Among
+from headcount.bounds.counts.item_subset import ItemSubset
 
 
 @dataclass(frozen=True)
-class Scale(CountBound):
+class WeightToThreshold(CountBound):
     """All records of each user, weighted so that a user adds at most ``limit`` in all.
 
     A user with n records counts each with weight min(1, limit / n), cut down to whole multiples of 2^-16. Where
@@ -26,15 +26,15 @@ class Scale(CountBound):
     down.
 
     >>> from headcount.bounds.counts.count_bound import sensitivity
-    >>> sensitivity(Scale(3), "users")
+    >>> sensitivity(WeightToThreshold(3), "users")
     Sensitivity(l1=196608, l2_squared=12884901888, linf=65536)
-    >>> sensitivity(Scale(3, norm="l2"), "users", 12)
+    >>> sensitivity(WeightToThreshold(3, norm="l2"), "users", 12)
     Sensitivity(l1=393216, l2_squared=12884901888, linf=65536)
     """
 
     norm: Norm = "l1"
     apart: bool = False
-    among: Among | None = None
+    among: ItemSubset | None = None
 
     @property
     def unit(self) -> int:

@@ -51,110 +51,117 @@ def contrasts(cells: Bounded, shape: tuple[int, ...], weights: Mapping[Subset, i
         raise TypeError(f"contrasts are of Bounded cells alone, not of {type(cells).__name__}")
     if prod(shape) != cells.size:
         raise ValueError(f"{cells.size} cells are no grid of {shape}")
-    moved = contrasts_moved(cells.sensitivity.l1, shape, weights, norm)
-    parts = [weights[some] * told.ravel() for some, told in coded(cells.sensitive_values, shape, weights, norm)]
-    return Bounded(np.concatenate(parts), moved, SEAL, unit=cells.unit, admission=cells.admission)
+    sensitivity = contrasts_sensitivity(cells.sensitivity.l1, shape, weights, norm)
+    parts = [
+        weights[subset] * block.ravel()
+        for subset, block in encode_blocks(cells.sensitive_values, shape, weights, norm)
+    ]
+    return Bounded(np.concatenate(parts), sensitivity, SEAL, unit=cells.unit, admission=cells.admission)
 
 
-def contrasts_moved(reach: int, shape: tuple[int, ...], weights: Mapping[Subset, int], norm: Norm) -> Sensitivity:
-    """Return how far cells that move by ``reach`` in L1 move their weighed contrasts."""
+def contrasts_sensitivity(
+    max_records: int, shape: tuple[int, ...], weights: Mapping[Subset, int], norm: Norm
+) -> Sensitivity:
+    """Return how far cells that move by ``max_records`` in L1 move their weighed contrasts."""
     if not weights or any(type(weight) is not int or weight < 1 for weight in weights.values()):
         raise ValueError("contrasts need weights that are whole and positive")
-    if any(list(some) != sorted(set(some) & set(range(len(shape)))) for some in weights):
+    if any(list(subset) != sorted(set(subset) & set(range(len(shape)))) for subset in weights):
         raise ValueError(f"contrasts are over columns of the grid, in their order, not over {sorted(weights)}")
-    each = [(weight, [_moved(shape[place], norm) for place in some]) for some, weight in weights.items()]
-    l1 = sum(weight * prod(by.l1 for by in factors) for weight, factors in each)
-    squared = sum(weight**2 * prod(by.l2_squared for by in factors) for weight, factors in each)
-    linf = max(weight * prod(by.linf for by in factors) for weight, factors in each)
-    if squared * reach**2 > _MOST_L2_SQUARED:
+    weighted_codes = [
+        (weight, [_code_sensitivity(shape[place], norm) for place in subset]) for subset, weight in weights.items()
+    ]
+    l1 = sum(weight * prod(code.l1 for code in factors) for weight, factors in weighted_codes)
+    squared = sum(weight**2 * prod(code.l2_squared for code in factors) for weight, factors in weighted_codes)
+    linf = max(weight * prod(code.linf for code in factors) for weight, factors in weighted_codes)
+    if squared * max_records**2 > _MOST_L2_SQUARED:
         raise UsageError(
             f"a grid of {' × '.join(map(str, shape))} cells is too fine for contrasts of so many columns",
             remedy="use --method histogram, or ask for fewer columns together",
         )
-    return Sensitivity(reach * l1, reach**2 * squared, reach * linf)
+    return Sensitivity(max_records * l1, max_records**2 * squared, max_records * linf)
 
 
-def coded(
-    values: Integers, shape: tuple[int, ...], wanted: Collection[Subset], norm: Norm
+def encode_blocks(
+    values: Integers, shape: tuple[int, ...], subsets: Collection[Subset], norm: Norm
 ) -> Iterator[tuple[Subset, Integers]]:
-    """Yield the blocks that are wanted, in the order of :func:`in_order`, without weights.
+    """Yield the blocks that are wanted, in the order of :func:`order_subsets`, without weights.
 
     Columns are added up or coded one after the other, so that blocks share what they have in common.
     """
 
     def walk(
-        at: Integers, some: Subset, place: int, blocks: Collection[Subset]
+        partial_sums: Integers, subset: Subset, place: int, blocks: Collection[Subset]
     ) -> Iterator[tuple[Subset, Integers]]:
         if place == len(shape):
-            yield some, at
+            yield subset, partial_sums
             return
-        without, inside = _parted(blocks, place)
+        without, inside = _split_by_column(blocks, place)
         if without:
-            yield from walk(at.sum(axis=len(some)), some, place + 1, without)
+            yield from walk(partial_sums.sum(axis=len(subset)), subset, place + 1, without)
         if inside:
-            yield from walk(_code(at, len(some), norm), (*some, place), place + 1, inside)
+            yield from walk(_encode(partial_sums, len(subset), norm), (*subset, place), place + 1, inside)
 
-    yield from walk(values.reshape(shape), (), 0, wanted)
+    yield from walk(values.reshape(shape), (), 0, subsets)
 
 
-def decoded(blocks: Mapping[Subset, Floats], shape: tuple[int, ...], norm: Norm) -> Floats:
-    """Return the transpose of :func:`coded`: released blocks, each spread over the cells that it is made of.
+def decode_blocks(blocks: Mapping[Subset, Floats], shape: tuple[int, ...], norm: Norm) -> Floats:
+    """Return the transpose of :func:`encode_blocks`: released blocks, each spread over its cells.
 
-    >>> decoded({(): np.array(2.0), (1,): np.array([1.0])}, (1, 2), "l2")
+    >>> decode_blocks({(): np.array(2.0), (1,): np.array([1.0])}, (1, 2), "l2")
     array([[3., 1.]])
     """
 
-    def walk(some: Subset, place: int, inner: Collection[Subset]) -> Floats:
+    def walk(subset: Subset, place: int, inner: Collection[Subset]) -> Floats:
         if place == len(shape):
-            return blocks[some]
-        axis, (without, inside) = len(some), _parted(inner, place)
-        spread = list[Floats]()
+            return blocks[subset]
+        axis, (without, inside) = len(subset), _split_by_column(inner, place)
+        terms = list[Floats]()
         if without:
-            spread.append(np.repeat(np.expand_dims(walk(some, place + 1, without), axis), shape[place], axis))
+            terms.append(np.repeat(np.expand_dims(walk(subset, place + 1, without), axis), shape[place], axis))
         if inside:
-            spread.append(_code_back(walk((*some, place), place + 1, inside), axis, shape[place], norm))
-        return np.asarray(sum(spread), dtype=np.float64)
+            terms.append(_decode(walk((*subset, place), place + 1, inside), axis, shape[place], norm))
+        return np.asarray(sum(terms), dtype=np.float64)
 
     return walk((), 0, blocks)
 
 
-def cut(values: Floats, shape: tuple[int, ...], wanted: Collection[Subset]) -> dict[Subset, Floats]:
+def split_blocks(values: Floats, shape: tuple[int, ...], subsets: Collection[Subset]) -> dict[Subset, Floats]:
     """Cut a vector of contrasts into its blocks, each with an axis for every column."""
     blocks, begin = dict[Subset, Floats](), 0
-    for some in in_order(wanted, len(shape)):
-        sizes = [1 if shape[place] == 2 else shape[place] for place in some]
-        blocks[some] = values[begin : begin + prod(sizes)].reshape(sizes)
+    for subset in order_subsets(subsets, len(shape)):
+        sizes = [1 if shape[place] == 2 else shape[place] for place in subset]
+        blocks[subset] = values[begin : begin + prod(sizes)].reshape(sizes)
         begin += prod(sizes)
     return blocks
 
 
-def in_order(wanted: Collection[Subset], columns: int) -> list[Subset]:
+def order_subsets(subsets: Collection[Subset], columns: int) -> list[Subset]:
     """Return subsets in the order in which their blocks come.
 
-    >>> in_order([(0, 1), (1,), (), (0,)], 2)
+    >>> order_subsets([(0, 1), (1,), (), (0,)], 2)
     [(), (1,), (0,), (0, 1)]
     """
-    return sorted(wanted, key=lambda some: [place in some for place in range(columns)])
+    return sorted(subsets, key=lambda subset: [place in subset for place in range(columns)])
 
 
-def _parted(blocks: Collection[Subset], place: int) -> tuple[list[Subset], list[Subset]]:
-    return [each for each in blocks if place not in each], [each for each in blocks if place in each]
+def _split_by_column(blocks: Collection[Subset], place: int) -> tuple[list[Subset], list[Subset]]:
+    return [block for block in blocks if place not in block], [block for block in blocks if place in block]
 
 
-def _code(values: Integers, axis: int, norm: Norm) -> Integers:
+def _encode(values: Integers, axis: int, norm: Norm) -> Integers:
     size = values.shape[axis]
     if size == 2:
         return np.asarray(values.take([0], axis) - values.take([1], axis))
     return values if norm == "l1" else np.asarray(size * values - values.sum(axis=axis, keepdims=True))
 
 
-def _code_back(values: Floats, axis: int, size: int, norm: Norm) -> Floats:
+def _decode(values: Floats, axis: int, size: int, norm: Norm) -> Floats:
     if size == 2:
         return np.concatenate([values, -values], axis)
     return values if norm == "l1" else np.asarray(size * values - values.sum(axis=axis, keepdims=True))
 
 
-def _moved(size: int, norm: Norm) -> Sensitivity:
+def _code_sensitivity(size: int, norm: Norm) -> Sensitivity:
     """Return how far one record moves the code of a column."""
     if size == 2 or norm == "l1":
         return Sensitivity(1, 1, 1)

@@ -12,12 +12,12 @@ from headcount.events.encode.passes import Reading
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 
-LARGEST_REACH = 1 << 20
+MAX_GROUP_RECORDS = 1 << 20
 """How many records one group may add at most, whatever is declared."""
 
 
 @dataclass(frozen=True)
-class Cells(Bound[Bounded]):
+class GroupCells(Bound[Bounded]):
     """At most ``records`` random records of each person, and at most ``people`` random people of each group.
 
     They are counted in the cells of a public ``grid``; ``groups`` names the column that says who belongs together.
@@ -33,7 +33,8 @@ class Cells(Bound[Bounded]):
         to ``people`` / 2 of them are covered. One person is, always: ``people`` is 2 or more where there are
         groups, and nobody makes room for anybody where there are none.
 
-    >>> Cells(Grid.of({"age": {"edges": [0, 18, 120]}}), "household", records=2, people=6).reach
+    >>> grid = Grid.of({"age": {"edges": [0, 18, 120]}})
+    >>> GroupCells(grid, "household", records=2, people=6).max_records_of_group
     12
     """
 
@@ -45,10 +46,10 @@ class Cells(Bound[Bounded]):
     def __post_init__(self) -> None:
         check_limit(self.records, "max_records")
         check_limit(self.people, "max_group")
-        if self.reach > LARGEST_REACH:
+        if self.max_records_of_group > MAX_GROUP_RECORDS:
             raise UsageError(
                 f"a group of {self.people:,} people with {self.records:,} records each is more than "
-                f"{LARGEST_REACH:,} records",
+                f"{MAX_GROUP_RECORDS:,} records",
                 remedy="lower --max-group or --max-records",
             )
 
@@ -57,15 +58,17 @@ class Cells(Bound[Bounded]):
         return Reading(self.grid, "none", self.groups)
 
     @property
-    def reach(self) -> int:
+    def max_records_of_group(self) -> int:
         """How many records one group can add."""
         return self.records * self.people
 
 
-def certify_cells(bound: Cells, counts: Integers) -> Bounded:
+def seal_group_cells(bound: GroupCells, counts: Integers) -> Bounded:
     """Turn an engine's counts per cell under a bound into bounded values that noise accepts.
 
     All of a group may be in one cell.
     """
-    reach = bound.reach
-    return Bounded(counts, Sensitivity(l1=reach, l2_squared=reach**2, linf=reach), SEAL)
+    max_group_records = bound.max_records_of_group
+    return Bounded(
+        counts, Sensitivity(l1=max_group_records, l2_squared=max_group_records**2, linf=max_group_records), SEAL
+    )

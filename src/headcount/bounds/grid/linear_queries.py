@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Flags, Floats, Integers
-from headcount._internal.threads import mapping
+from headcount._internal.threads import parallel_map
 from headcount.bounds.bounded import SEAL, Bounded, Scored, Sensitivity
 from headcount.errors import UsageError
 
 Numbers = TypeVar("Numbers", Floats, Integers)
 Kind = TypeVar("Kind", bound=np.generic)
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """How much memory rows may take."""
 
 _THREADS = 2
@@ -34,7 +34,7 @@ _FEW_BYTES = 1 << 14  # of rows
 class LinearQueries:
     """Rows of zeros and ones over so many cells.
 
-    >>> rows = LinearQueries.of([[1, 1, 0], [0, 0, 1]])
+    >>> rows = LinearQueries.from_matrix([[1, 1, 0], [0, 0, 1]])
     >>> rows.sums(np.array([1.0, 2.0, 4.0])).tolist(), rows.sizes.tolist()
     ([3.0, 4.0], [2, 1])
     """
@@ -51,20 +51,20 @@ class LinearQueries:
             raise UsageError(f"packed queries over {cells:,} cells must be rows of {blocks:,} bytes")
         if cells % 8 and (packed[-1] >> (cells % 8)).any():
             raise UsageError(f"packed queries ask for cells beyond the last of {cells:,}")
-        self.cells, self._packed = cells, _kept(packed)
-        self._listed = tuple(_kept(each) for each in listed)
-        for each in self._listed:
-            if each.dtype.kind != "i" or each.ndim != 1 or not _increasing(each, cells):
+        self.cells, self._packed = cells, _frozen_copy(packed)
+        self._listed = tuple(_frozen_copy(cell_list) for cell_list in listed)
+        for cell_list in self._listed:
+            if cell_list.dtype.kind != "i" or cell_list.ndim != 1 or not _increasing(cell_list, cells):
                 raise UsageError(
                     f"a listed query must name cells from 0 to {cells - 1:,}, each once, in their order",
-                    remedy="make queries with LinearQueries.of, from rows of zeros and ones",
+                    remedy="make queries with LinearQueries.from_matrix, from rows of zeros and ones",
                 )
-        self._places = _kept(np.asarray(places))
+        self._places = _frozen_copy(np.asarray(places))
         if not np.array_equal(np.sort(self._places, axis=None), np.arange(packed.shape[1] + len(self._listed))):
             raise UsageError("the places of queries must be each of 0, 1, 2, … once")
 
     @classmethod
-    def of(cls, rows: object, cells: int | None = None) -> LinearQueries:
+    def from_matrix(cls, rows: object, cells: int | None = None) -> LinearQueries:
         """Make queries from a matrix of zeros and ones, a query a row."""
         try:
             matrix = np.asarray(rows)
@@ -94,19 +94,19 @@ class LinearQueries:
         few: list[int] = []
         taken = 0
         for place, mask in enumerate(masks):
-            there = np.flatnonzero(mask)
-            if 4 * there.size < -(-cells // 8):
-                listed.append(there.astype(np.int32))
+            cell_list = np.flatnonzero(mask)
+            if 4 * cell_list.size < -(-cells // 8):
+                listed.append(cell_list.astype(np.int32))
                 few.append(place)
-                taken += 4 * there.size
+                taken += 4 * cell_list.size
             else:
                 packed.append(np.packbits(mask, bitorder="little"))
                 many.append(place)
                 taken += packed[-1].size
-            if taken > MOST_BYTES:
+            if taken > MAX_BYTES:
                 raise UsageError(
                     f"the first {place + 1:,} queries over {cells:,} cells take more memory than "
-                    f"{MOST_BYTES >> 20:,} MiB",
+                    f"{MAX_BYTES >> 20:,} MiB",
                     remedy="ask fewer at a time, or use coarser bins",
                 )
         bits = np.array(packed, dtype=np.uint8).reshape(len(packed), -(-cells // 8))
@@ -124,8 +124,8 @@ class LinearQueries:
 
         out = np.zeros(self.size, dtype=np.int64)
         many = np.zeros(self._packed.shape[1], dtype=np.int64)
-        cell_sums.ones(self._packed, many)
-        out[self._places] = np.concatenate([many, [each.size for each in self._listed]]).astype(np.int64)
+        cell_sums.count_cells(self._packed, many)
+        out[self._places] = np.concatenate([many, [cell_list.size for cell_list in self._listed]]).astype(np.int64)
         return out
 
     @cached_property
@@ -152,14 +152,14 @@ class LinearQueries:
     def inside(self, cells: Integers) -> Flags:
         """Say of some cells which query asks for them, a row a query.
 
-        >>> LinearQueries.of([[1, 1, 0], [0, 0, 1]]).inside(np.array([0, 2])).tolist()
+        >>> LinearQueries.from_matrix([[1, 1, 0], [0, 0, 1]]).inside(np.array([0, 2])).tolist()
         [[True, False], [False, True]]
         """
         rows = np.zeros((self.size, cells.size), dtype=bool)
         many, few = np.split(self._places, [self._packed.shape[1]])
         rows[many] = (self._packed[cells >> 3] >> (cells & 7).astype(np.uint8)[:, None] & 1).T
-        for place, listed in zip(few.tolist(), self._listed, strict=True):
-            rows[place] = np.isin(cells, listed)
+        for place, cell_list in zip(few.tolist(), self._listed, strict=True):
+            rows[place] = np.isin(cells, cell_list)
         return rows
 
     def sums(self, values: Floats) -> Floats:
@@ -176,18 +176,18 @@ class LinearQueries:
         if values.shape != (self.cells,):
             raise ValueError(f"queries are over {self.cells} cells, not {values.shape}")
         padded = np.concatenate([values, np.zeros(-values.size % 8, dtype=values.dtype)])
-        edges = np.linspace(0, self._packed.shape[0], _THREADS + 1).astype(np.int64)
+        borders = np.linspace(0, self._packed.shape[0], _THREADS + 1).astype(np.int64)
         parts = np.zeros((_THREADS, self._packed.shape[1]), dtype=values.dtype)
-        with mapping(_THREADS, few=self._packed.size < _FEW_BYTES) as each:
-            blocks = [self._packed[first:end] for first, end in pairwise(edges)]
-            list(each(cell_sums.packed_sums, blocks, repeat(padded), edges[:-1], parts))
+        with parallel_map(_THREADS, few=self._packed.size < _FEW_BYTES) as run:
+            blocks = [self._packed[first:end] for first, end in pairwise(borders)]
+            list(run(cell_sums.packed_sums, blocks, repeat(padded), borders[:-1], parts))
         out = np.zeros(self.size, dtype=values.dtype)
-        few = [values[each].sum() for each in self._listed]
+        few = [values[cell_list].sum() for cell_list in self._listed]
         out[self._places] = np.concatenate([parts.sum(axis=0), np.array(few, dtype=values.dtype)])
         return out
 
 
-def _kept(values: NDArray[Kind]) -> NDArray[Kind]:
+def _frozen_copy(values: NDArray[Kind]) -> NDArray[Kind]:
     """Return a copy that cannot be written to, its rows one after the other."""
     copied = np.array(values, order="C")
     copied.setflags(write=False)
@@ -205,16 +205,18 @@ def exact_answers(cells: Bounded, queries: LinearQueries) -> Bounded:
     class of its own, rows could add up to anything.
 
     >>> cells = Bounded(np.array([5, 3, 1]), Sensitivity(l1=2, l2_squared=4, linf=2), SEAL)
-    >>> exact_answers(cells, LinearQueries.of([[1, 1, 0], [0, 1, 1]])).sensitivity
+    >>> exact_answers(cells, LinearQueries.from_matrix([[1, 1, 0], [0, 1, 1]])).sensitivity
     Sensitivity(l1=4, l2_squared=8, linf=2)
     """
     if type(cells) is not Bounded:
         raise TypeError(f"queries are answered from Bounded cells alone, not from {type(cells).__name__}")
     if type(queries) is not LinearQueries:
         raise TypeError(f"only LinearQueries are answered, not {type(queries).__name__}")
-    each, size = cells.sensitivity.l1, queries.size
-    reach = Sensitivity(l1=size * each, l2_squared=size * each**2, linf=each)
-    return Bounded(queries.counts(cells.sensitive_values), reach, SEAL, unit=cells.unit, admission=cells.admission)
+    cells_l1, size = cells.sensitivity.l1, queries.size
+    sensitivity = Sensitivity(l1=size * cells_l1, l2_squared=size * cells_l1**2, linf=cells_l1)
+    return Bounded(
+        queries.counts(cells.sensitive_values), sensitivity, SEAL, unit=cells.unit, admission=cells.admission
+    )
 
 
 def distances(answers: Bounded, estimates: Floats) -> Bounded:
@@ -225,8 +227,8 @@ def distances(answers: Bounded, estimates: Floats) -> Bounded:
     if type(answers) is not Bounded:
         raise TypeError(f"distances are of Bounded answers alone, not of {type(answers).__name__}")
     rounded = np.clip(np.nan_to_num(np.rint(estimates)), -(2.0**62), 2.0**62).astype(np.int64)
-    apart = np.asarray(np.abs(answers.sensitive_values - rounded))
-    return Bounded(apart, answers.sensitivity, SEAL, unit=answers.unit, admission=answers.admission)
+    gaps = np.asarray(np.abs(answers.sensitive_values - rounded))
+    return Bounded(gaps, answers.sensitivity, SEAL, unit=answers.unit, admission=answers.admission)
 
 
 def total_distance(table: Bounded, estimates: Floats) -> Bounded:
@@ -239,24 +241,24 @@ def total_distance(table: Bounded, estimates: Floats) -> Bounded:
     >>> far.sensitive_values, far.sensitivity
     (array([2]), Sensitivity(l1=2, l2_squared=4, linf=2))
     """
-    apart = distances(table, estimates)
-    summed = apart.sensitive_values.sum(dtype=np.int64).reshape(1)
-    reach = Sensitivity.of_l1(apart.sensitivity.l1)
-    return Bounded(summed, reach, SEAL, unit=table.unit, admission=table.admission)
+    gaps = distances(table, estimates)
+    summed = gaps.sensitive_values.sum(dtype=np.int64).reshape(1)
+    sensitivity = Sensitivity.of_l1(gaps.sensitivity.l1)
+    return Bounded(summed, sensitivity, SEAL, unit=table.unit, admission=table.admission)
 
 
-def distance_scores(apart: Bounded) -> Scored:
+def distance_scores(gaps: Bounded) -> Scored:
     """Weigh queries by how far their answers are from the estimates: the worst is the best candidate.
 
     A distance may grow for one query and shrink for another, by L∞ each: two candidates move by at most twice that
     differently.
     """
-    if type(apart) is not Bounded:
-        raise TypeError(f"scores take Bounded values alone, not {type(apart).__name__}")
-    return Scored(apart.sensitive_values.ravel().copy(), 2 * apart.sensitivity.linf, SEAL)
+    if type(gaps) is not Bounded:
+        raise TypeError(f"scores take Bounded values alone, not {type(gaps).__name__}")
+    return Scored(gaps.sensitive_values.ravel().copy(), 2 * gaps.sensitivity.linf, SEAL)
 
 
-def quantile(apart: Bounded, level: float) -> Bounded:
+def quantile(bounded: Bounded, level: float) -> Bounded:
     """Return the value that a share ``level`` of all values do not exceed, as one value.
 
     If every value moves by at most L∞, so does each one in order: no more values can lie below any limit that is
@@ -266,15 +268,15 @@ def quantile(apart: Bounded, level: float) -> Bounded:
     >>> quantile(values, 0.5).sensitive_values, quantile(values, 0.5).sensitivity.l1
     (array([5]), 2)
     """
-    if type(apart) is not Bounded:
-        raise TypeError(f"quantiles are of Bounded values alone, not of {type(apart).__name__}")
-    values = np.sort(apart.sensitive_values.ravel())
+    if type(bounded) is not Bounded:
+        raise TypeError(f"quantiles are of Bounded values alone, not of {type(bounded).__name__}")
+    values = np.sort(bounded.sensitive_values.ravel())
     place = min(values.size - 1, max(0, int(np.ceil(level * values.size)) - 1))
-    by = apart.sensitivity.linf
+    linf = bounded.sensitivity.linf
     return Bounded(
         values[place : place + 1].copy(),
-        Sensitivity(by, by**2, by),
+        Sensitivity(linf, linf**2, linf),
         SEAL,
-        unit=apart.unit,
-        admission=apart.admission,
+        unit=bounded.unit,
+        admission=bounded.admission,
     )

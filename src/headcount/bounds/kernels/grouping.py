@@ -1,8 +1,8 @@
 """Compiled loops that give every kernel what it asks for: records grouped by user, some users at a time.
 
-Users are dealt to blocks by the low bits of their code. :func:`deal` sorts one batch by block, so that a block's
-records are one slice of every batch; :func:`next_histories` then groups one block by user, small enough for the
-processor's cache. A packed store is grouped already; it is copied, about as many records at a time.
+Users are dealt to blocks by the low bits of their code. :func:`sort_into_blocks` sorts one batch by block, so that
+a block's records are one slice of every batch; :func:`next_histories` then groups one block by user, small enough
+for the processor's cache. A packed store is grouped already; it is copied, about as many records at a time.
 
 A record is packed into one integer, the user's place within its block shifted by ``cell_bits``, and its cell; the
 integer is held as its low 16 bits and the 8, 16 or 32 bits above them.
@@ -25,7 +25,7 @@ High = NDArray[Any]  # uint8, uint16 or uint32, whichever holds the rest of a re
 _BLOCK = 1 << 17  # records taken from a packed store at a time
 
 
-class Held(NamedTuple):
+class HeldRecords(NamedTuple):
     """Records in memory: batch ``b`` begins at ``bases[b]``, and its block ``n`` at ``starts[b, n]`` from there.
 
     The first block held is number ``first_block`` of the log's 2^``block_bits``. Without weights every record
@@ -43,7 +43,7 @@ class Held(NamedTuple):
     together: int
 
 
-class Packed(NamedTuple):
+class PackedRecords(NamedTuple):
     """A packed store: where each user's entries start, their cells, and how many records each stands for."""
 
     starts: Integers
@@ -51,14 +51,14 @@ class Packed(NamedTuple):
     times: Codes
 
 
-class Piece(NamedTuple):
+class UserRange(NamedTuple):
     """Some users of a log: blocks, or users of a packed store, from ``first`` to before ``last``; everyone's keys.
 
     One of ``held`` and ``packed`` is None, and kernels are compiled for each of both.
     """
 
-    held: Held | None
-    packed: Packed | None
+    held: HeldRecords | None
+    packed: PackedRecords | None
     keys: Draws
     first: int
     last: int
@@ -74,7 +74,7 @@ class Histories(NamedTuple):
 
 
 @compiled
-def deal(
+def sort_into_blocks(
     users: Codes, cells: Codes, times: Integers, block_bits: Word, first_block: Word, cell_bits: Word,
     starts: Codes, whole: High, low: Low, high: High, weights: Codes,
 ) -> None:  # fmt: skip
@@ -144,7 +144,7 @@ def _users_in(users: Word, first: Word, blocks: Word, all_blocks: Word) -> Word:
 
 
 @compiled
-def next_sizes(held: Held, users: Word, at: Word, last: Word) -> tuple[Word, Integers]:
+def next_sizes(held: HeldRecords, users: Word, at: Word, last: Word) -> tuple[Word, Integers]:
     """Return how many rows each of the next users of a piece has, of so many in all, and where to go on."""
     until = min(at + held.together, last)
     sizes = scratch.zeros(_users_in(users, held.first_block + at, until - at, 1 << held.block_bits) + 1)
@@ -153,7 +153,7 @@ def next_sizes(held: Held, users: Word, at: Word, last: Word) -> tuple[Word, Int
 
 
 @compiled
-def next_marked(held: Held, users: Word, at: Word, last: Word, columns: Codes) -> tuple[Word, Integers]:
+def next_marked(held: HeldRecords, users: Word, at: Word, last: Word, columns: Codes) -> tuple[Word, Integers]:
     """Return the same of the rows whose cell has a column, from 1 on."""
     until = min(at + held.together, last)
     sizes = scratch.zeros(_users_in(users, held.first_block + at, until - at, 1 << held.block_bits))
@@ -173,12 +173,19 @@ def next_marked(held: Held, users: Word, at: Word, last: Word, columns: Codes) -
 
 @compiled
 def add_ungrouped(
-    held: Held, first: Word, last: Word, rows: Integers, each: Integers, columns: NDArray[Any], table: Integers
+    held: HeldRecords,
+    first: Word,
+    last: Word,
+    rows: Integers,
+    user_weights: Integers,
+    columns: NDArray[Any],
+    table: Integers,
 ) -> None:
     """Add every record of some blocks to a table, where its user's row and its cell's column meet.
 
-    A user's records add what ``each`` says of that user, and a cell is its own column if there are no columns.
-    Where that is all, records need not be grouped: they are read where they lie, and not written once more.
+    A user's records add what ``user_weights`` says of that user, and a cell is its own column if there are no
+    columns. Where that is all, records need not be grouped: they are read where they lie, and not written once
+    more.
     """
     low, high, _, bases, starts, _, _, cell_bits, _ = held
     mask, blocks = uint64((1 << cell_bits) - 1), uint64(last - first)
@@ -191,11 +198,11 @@ def add_ungrouped(
                 record = uint64(upper[at]) << uint64(16) | uint64(lower[at])
                 user, cell = (record >> uint64(cell_bits)) * blocks + column, record & mask
                 to = uint64(rows[user]) + (uint64(columns[cell]) if columns.size > 0 else cell)
-                table[to] += each[user]
+                table[to] += user_weights[user]
 
 
 @compiled
-def group(
+def group_by_user(
     low: Low, high: High, weights: Codes, bases: Integers, starts: Codes, cell_bits: Word, first: Word, last: Word,
     users: Word,
 ) -> tuple[Integers, Codes, Integers]:  # fmt: skip
@@ -244,14 +251,14 @@ def _keys_of(keys: Draws, first: Word, blocks: Word, all_blocks: Word) -> Draws:
 
 @compiled
 def next_histories(
-    held: Held | None, packed: Packed | None, keys: Draws, at: Word, last: Word
+    held: HeldRecords | None, packed: PackedRecords | None, keys: Draws, at: Word, last: Word
 ) -> tuple[Word, Histories]:
     """Return the next users of a piece, those of some blocks or about as many of a store, and where to go on."""
     if held is not None:  # Numba leaves out what is asked of None
         low, high, times, bases, blocks, first_block, block_bits, cell_bits, together = held
         until = min(at + together, last)
         mine = _keys_of(keys, first_block + at, until - at, 1 << block_bits)
-        starts, cells, weights = group(low, high, times, bases, blocks, cell_bits, at, until, mine.size)
+        starts, cells, weights = group_by_user(low, high, times, bases, blocks, cell_bits, at, until, mine.size)
         return until, Histories(starts, cells, weights, mine)
     if packed is not None:
         until = at + 1

@@ -38,7 +38,7 @@ class Modes(NamedTuple):
 class Scratch(NamedTuple):
     """Scratch space: a hash table of cells and their numbers, a heap with its cells, a count of runs."""
 
-    seen: Integers
+    slots: Integers
     numbers: Integers
     heap: Draws
     held: Codes
@@ -79,7 +79,7 @@ def keep_one_context(cells: Codes, weights: Integers, begin: Word, end: Word, wi
 
 
 @compiled
-def keep_among(cells: Codes, weights: Integers, begin: Word, end: Word, width: Word, among: Flags) -> Word:
+def keep_item_subset(cells: Codes, weights: Integers, begin: Word, end: Word, width: Word, among: Flags) -> Word:
     """Move the records about items that are marked to the front; return where they end."""
     to = begin
     for at in range(begin, end):
@@ -119,29 +119,29 @@ def mask_for(entries: Word) -> Word:
 
 
 @inlined
-def find(cell: Word, secret: Word, run: Word, mask: Word, seen: Integers) -> Word:
+def find_slot(cell: Word, secret: Word, run: Word, mask: Word, table: Integers) -> Word:
     """Return the slot of a cell in the hash table of this run, its own or a free one."""
     name = np.int64(run) << 32 | cell
     slot = np.int64(hash_cell(cell, secret)) & mask
-    there = seen[slot]
+    there = table[slot]
     while there != name and there >> 32 == run:
         slot = (slot + 1) & mask
-        there = seen[slot]
+        there = table[slot]
     return slot
 
 
 @compiled
-def each_once(
-    cells: Codes, begin: Word, end: Word, width: Word, secret: Word, out: Codes, run: Word, seen: Integers
+def write_distinct_columns(
+    cells: Codes, begin: Word, end: Word, width: Word, secret: Word, out: Codes, run: Word, table: Integers
 ) -> Word:
     """Write each different cell divided by ``width`` once; return how many there are."""
     mask = mask_for(end - begin)
     size: Word = np.int64(0)
     for at in range(begin, end):
         column = np.int64(cells[at]) // width
-        slot = find(column, secret, run, mask, seen)
-        if seen[slot] != np.int64(run) << 32 | column:
-            seen[slot] = np.int64(run) << 32 | column
+        slot = find_slot(column, secret, run, mask, table)
+        if table[slot] != np.int64(run) << 32 | column:
+            table[slot] = np.int64(run) << 32 | column
             out[size] = column
             size += 1
     return size
@@ -156,7 +156,7 @@ def squares_in(
     width: Word,
     secret: Word,
     run: Word,
-    seen: Integers,
+    table: Integers,
     numbers: Integers,
 ) -> Word:
     """Return the sum of squares of how many records there are in each column, or 2^62 where it is large."""
@@ -164,9 +164,9 @@ def squares_in(
     total: Word = np.int64(0)
     for at in range(begin, end):
         column = np.int64(cells[at]) // width
-        slot = find(column, secret, run, mask, seen)
-        if seen[slot] != np.int64(run) << 32 | column:
-            seen[slot] = np.int64(run) << 32 | column
+        slot = find_slot(column, secret, run, mask, table)
+        if table[slot] != np.int64(run) << 32 | column:
+            table[slot] = np.int64(run) << 32 | column
             numbers[slot] = 0
         before = numbers[slot]
         now = before + (weights[at] if weights.size > 0 else 1)
@@ -179,7 +179,9 @@ def squares_in(
 
 
 @compiled
-def lacking(starts: Integers, weights: Integers, limit: Word, slots: Word, places: Word) -> tuple[Word, Word]:
+def missing_scratch(
+    starts: Integers, weights: Integers, limit: Word, slots: Word, places: Word
+) -> tuple[Word, Word]:
     """Return the rows and records of a user that there must be room for; or no rows if there is enough.
 
     There are so many slots, and places in a heap. A user asks for the power of two from twice the rows on, and for

@@ -25,12 +25,12 @@ def _butterfly(values: NDArray[Any], begin: Word, end: Word, half: Word) -> None
 def _two_butterflies(values: NDArray[Any], begin: Word, end: Word, half: Word) -> None:
     """Do two rounds at once, ``half`` and twice as much: memory is what they wait for."""
     for start in range(begin, end, 4 * half):
-        one, two = values[start : start + half], values[start + half : start + 2 * half]
-        three, four = values[start + 2 * half : start + 3 * half], values[start + 3 * half : start + 4 * half]
+        first, second = values[start : start + half], values[start + half : start + 2 * half]
+        third, fourth = values[start + 2 * half : start + 3 * half], values[start + 3 * half : start + 4 * half]
         for at in range(half):
-            a, b = one[at] + two[at], one[at] - two[at]
-            c, d = three[at] + four[at], three[at] - four[at]
-            one[at], two[at], three[at], four[at] = a + c, b + d, a - c, b - d
+            a, b = first[at] + second[at], first[at] - second[at]
+            c, d = third[at] + fourth[at], third[at] - fourth[at]
+            first[at], second[at], third[at], fourth[at] = a + c, b + d, a - c, b - d
 
 
 @compiled

@@ -10,16 +10,16 @@ import numpy as np
 from headcount._internal.arrays import Integers
 from headcount.bounds.bound import Bound
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
-from headcount.bounds.keys.key_support import given_items
+from headcount.bounds.keys.key_support import observed_items
 from headcount.events.encode.passes import Reading
 from headcount.events.log import EventLog
 
-VARIETY_UNIT = 64
+SIGN_UNIT = 64
 _MANY = 12  # items from which on a person weighs in fully
 
 
 @dataclass(frozen=True)
-class Variety(Bound[Bounded]):
+class DistinctItemsSign(Bound[Bounded]):
     """Each person with 0.6 √n - 1 for n different items, 1 at most: -0.4 for one item, 0.04 for three.
 
     √n against 1 is what a person can add to items with Gaussian noise against Laplace noise; 0.6 is about how
@@ -27,23 +27,23 @@ class Variety(Bound[Bounded]):
     Nothing is drawn but which context is whose, where each user keeps one alone.
     """
 
-    moves: ClassVar[Sensitivity] = Sensitivity(l1=VARIETY_UNIT, l2_squared=VARIETY_UNIT**2, linf=VARIETY_UNIT)
+    sensitivity: ClassVar[Sensitivity] = Sensitivity(l1=SIGN_UNIT, l2_squared=SIGN_UNIT**2, linf=SIGN_UNIT)
 
     def reading(self, log: EventLog) -> Reading:
         """Items as they come up."""
-        return given_items(log)
+        return observed_items(log)
 
 
-def variety_of(items: Integers) -> Integers:
+def distinct_items_sign(items: Integers) -> Integers:
     """Return what people with so many different items add, in units of 1/64.
 
-    >>> variety_of(np.array([1, 2, 3, 4, 12, 5000])).tolist()
+    >>> distinct_items_sign(np.array([1, 2, 3, 4, 12, 5000])).tolist()
     [-26, -10, 2, 12, 64, 64]
     """
     roots = np.floor(np.sqrt(1474.0 * np.minimum(items, _MANY))).astype(np.int64)  # 0.6 · 64 · √n
-    return np.asarray(np.minimum(roots - VARIETY_UNIT, VARIETY_UNIT))
+    return np.asarray(np.minimum(roots - SIGN_UNIT, SIGN_UNIT))
 
 
-def certify_variety(total: int) -> Bounded:
+def seal_distinct_items_sign(total: int) -> Bounded:
     """Turn an engine's sum over people into a bounded value: one person moves it by one unit of 64 at most."""
-    return Bounded(np.array([total], dtype=np.int64), Variety.moves, SEAL, unit=VARIETY_UNIT)
+    return Bounded(np.array([total], dtype=np.int64), DistinctItemsSign.sensitivity, SEAL, unit=SIGN_UNIT)

@@ -1,7 +1,7 @@
 """What people add to items that nobody lists: each spreads one unit of weight, where earlier rounds say it helps.
 
 A round's noisy weights are taken as released for every item there could be, also for those that nobody has;
-people look up those of their own items. So :class:`Hints` are public by what paid for their noise, but the
+people look up those of their own items. So :class:`KeyHints` are public by what paid for their noise, but the
 *list* of items they hold is not: it is never shown, and only what a person has is looked up.
 """
 
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from headcount._internal.arrays import Flags, Integers
 from headcount.bounds.bound import Bound, check_limit
 from headcount.bounds.bounded import SEAL, Sensitivity
-from headcount.bounds.keys.key_support import given_items
+from headcount.bounds.keys.key_support import observed_items
 from headcount.errors import UsageError
 from headcount.events.encode.passes import Reading
 from headcount.events.log import EventLog
@@ -28,13 +28,13 @@ Rule = Literal["shares", "roots", "one"]
 UNITS = {"shares": 1 << 12, "roots": 1 << 16, "one": 1}
 """What one unit of weight is as a whole number, by rule."""
 
-LARGEST_HINT = 1 << 11
+MAX_HINT = 1 << 11
 """The largest factor under the rule "roots": squares of 512 of them, times 2^32, stay within 63 bits."""
 
-ALL = 2**31 - 1
+NO_ITEM_CAP = 2**31 - 1
 
 
-class Hints:
+class KeyHints:
     """How much earlier rounds speak for each item: a factor of 0 or more, larger for more.
 
     Under the rule "one" a quarter of the people, drawn by lot, follow ``steady`` factors, if there are any.
@@ -57,12 +57,12 @@ class Hints:
 
     def steady_of(self, ids: pa.Array) -> Integers:
         """Return the steady factors of some items."""
-        return Hints(self._ids, self._steady).of(ids)
+        return KeyHints(self._ids, self._steady).factors_of(ids)
 
-    def of(self, ids: pa.Array) -> Integers:
+    def factors_of(self, ids: pa.Array) -> Integers:
         """Return the factors of some items; 0 for one that did not come up.
 
-        >>> Hints(pa.array(["tea", "rye"]), np.array([5, 7])).of(pa.array(["rye", "oat"])).tolist()
+        >>> KeyHints(pa.array(["tea", "rye"]), np.array([5, 7])).factors_of(pa.array(["rye", "oat"])).tolist()
         [7, 0]
         """
         if not len(self._ids):
@@ -71,11 +71,11 @@ class Hints:
         return np.where(places < 0, 0, self._factors[places])
 
     def __repr__(self) -> str:
-        return "<Hints>"
+        return "<KeyHints>"
 
 
-class SpreadWeights:
-    """What people gave to each item, in all: made by :func:`certify_spread`, accepted by noise, shown to nobody.
+class BoundedKeyWeights:
+    """What people gave to each item, in all: made by :func:`seal_key_weights`, accepted by noise, shown to nobody.
 
     One person adds at most one unit in all ("shares"), a vector of L2 norm at most one unit ("roots"), or 1 to
     one item ("one"). Under "roots" a person with n items gives none of them more than ``ceilings`` says for n.
@@ -84,14 +84,14 @@ class SpreadWeights:
 
     __slots__ = ("_bound", "_ids", "_weights")
 
-    def __init__(self, ids: pa.Array, weights: Integers, bound: Spread, seal: object) -> None:
+    def __init__(self, ids: pa.Array, weights: Integers, bound: KeyWeights, seal: object) -> None:
         if seal is not SEAL:
-            raise TypeError("SpreadWeights are made by headcount.bounds alone; see certify_spread")
+            raise TypeError("BoundedKeyWeights are made by headcount.bounds alone; see seal_key_weights")
         self._ids, self._weights, self._bound = ids, weights, bound
         self._weights.flags.writeable = False
 
     @property
-    def bound(self) -> Spread:
+    def bound(self) -> KeyWeights:
         """What was measured, which is public."""
         return self._bound
 
@@ -115,21 +115,21 @@ class SpreadWeights:
         """The weight of each item: for the noise layer, and for tests."""
         return self._weights
 
-    def with_others(self, other: SpreadWeights) -> SpreadWeights:
+    def with_others(self, other: BoundedKeyWeights) -> BoundedKeyWeights:
         """Add other people: nobody may be in both; see :meth:`~headcount.bounds.bounded.Bounded.with_others`."""
         if self._bound != other._bound:
             raise ValueError(f"{self} and {other} are not of the same bound")
         both = pa.concat_arrays([self._ids, other._ids.cast(self._ids.type)]).dictionary_encode()
         weights = np.zeros(len(both.dictionary), dtype=np.int64)
         np.add.at(weights, both.indices.to_numpy(), np.concatenate([self._weights, other._weights]))
-        return certify_spread(both.dictionary, weights, np.ones(weights.size, dtype=np.bool_), self._bound)
+        return seal_key_weights(both.dictionary, weights, np.ones(weights.size, dtype=np.bool_), self._bound)
 
     def __repr__(self) -> str:
-        return f"<SpreadWeights by {self.rule}>"
+        return f"<BoundedKeyWeights by {self.rule}>"
 
 
 @dataclass(frozen=True)
-class Spread(Bound[SpreadWeights]):
+class KeyWeights(Bound[BoundedKeyWeights]):
     """Each person's weight over at most ``most`` random ones of their different items, by a rule.
 
     ``shares``: the same share of one unit for each; ``roots``: in proportion to the factors of the hints (1
@@ -140,46 +140,46 @@ class Spread(Bound[SpreadWeights]):
     more than that. The same secret keeps the same items of a person in every round.
     """
 
-    moves: ClassVar[Sensitivity] = Sensitivity.of_l1(UNITS["shares"])
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.of_l1(UNITS["shares"])
     """How far one person moves weights by shares."""
 
     rule: Rule
-    most: int = ALL
+    most: int = NO_ITEM_CAP
     ceilings: tuple[tuple[int, int], ...] = ()
-    hints: Hints | None = None
+    hints: KeyHints | None = None
 
     def __post_init__(self) -> None:
         check_limit(self.most, "most")
         if self.rule == "roots":
             if self.most > 512 or not self.ceilings or self.ceilings[-1][0] < self.most:
                 raise UsageError("roots are for at most 512 items of a person, with a ceiling for each number")
-            if self.hints is not None and self.hints.factors.max(initial=0) > LARGEST_HINT:
+            if self.hints is not None and self.hints.factors.max(initial=0) > MAX_HINT:
                 raise UsageError("a hint is too large")
 
     def reading(self, log: EventLog) -> Reading:
         """Items as they come up."""
-        return given_items(log)
+        return observed_items(log)
 
     def ceilings_of(self, items: Integers) -> Integers:
         """Return the most weight that people with so many items give one of them.
 
-        >>> Spread("roots", 4, ((1, 9), (4, 6))).ceilings_of(np.array([1, 2, 4])).tolist()
+        >>> KeyWeights("roots", 4, ((1, 9), (4, 6))).ceilings_of(np.array([1, 2, 4])).tolist()
         [9, 6, 6]
         """
-        numbers, weights = (np.array(each, dtype=np.int64) for each in zip(*self.ceilings, strict=True))
+        numbers, weights = (np.array(column, dtype=np.int64) for column in zip(*self.ceilings, strict=True))
         return np.asarray(weights[np.searchsorted(numbers, items)])
 
 
-def certify_spread(
-    ids: pa.Array, weights: Integers, there: Flags | Sequence[bool], bound: Spread
-) -> SpreadWeights:
-    """Turn an engine's sums into weights; ``there`` are the items that somebody keeps, under the bound's rule.
+def seal_key_weights(
+    ids: pa.Array, weights: Integers, has_users: Flags | Sequence[bool], bound: KeyWeights
+) -> BoundedKeyWeights:
+    """Turn an engine's sums into weights; ``has_users`` are the items that somebody keeps, under the bound's rule.
 
-    >>> made = certify_spread(pa.array(["tea", "rye"]), np.array([3, 0]), [True, False], Spread("shares"))
+    >>> made = seal_key_weights(pa.array(["tea", "rye"]), np.array([3, 0]), [True, False], KeyWeights("shares"))
     >>> made, made.sensitive_ids.to_pylist()
-    (<SpreadWeights by shares>, ['tea'])
+    (<BoundedKeyWeights by shares>, ['tea'])
     """
-    kept = np.asarray(there, dtype=np.bool_)
+    kept = np.asarray(has_users, dtype=np.bool_)
     ids, weights = ids.filter(pa.array(kept)), weights[kept]
     order = pc.sort_indices(ids)
-    return SpreadWeights(ids.take(order), weights[order.to_numpy()], bound, SEAL)
+    return BoundedKeyWeights(ids.take(order), weights[order.to_numpy()], bound, SEAL)

@@ -20,19 +20,19 @@ from headcount.bounds.bounded import SEAL, Bounded, Sensitivity, root_above
 from headcount.events.encode.passes import Reading
 from headcount.events.log import EventLog
 
-STAR = 1024
+UNITS_PER_STAR = 1024
 """How many units make one star, a quarter of the range of ratings."""
 
-USUAL = 2662
+PRIOR_RATING = 2662
 """The usual rating, 3.6 stars of 1 to 5: where little is known of a person, what they are taken to give."""
 
-SHY = 5
+PRIOR_RATINGS = 5
 """As many usual ratings are added to each person's own, so that one rating does not make a character."""
 
-FURTHEST_RATING = 2 * STAR
+MAX_RESIDUAL = 2 * UNITS_PER_STAR
 """Ratings are cut where they lie this far from what is expected."""
 
-MOST_ITEMS = 1 << 13
+MAX_ITEMS = 1 << 13
 """Of so many items at most are the pairs counted: a person's sums then fit 64 bits."""
 
 
@@ -52,14 +52,14 @@ class Raters(RatingBound):
 
 
 @dataclass(frozen=True)
-class Offsets(RatingBound):
+class RatingOffsets(RatingBound):
     """How far a person's ratings lie from that person's own mean, item by item, and that they rated at all.
 
-    With e the distance of a rating from the person's mean, ``SHY`` usual ratings included, each rated item gets
-    (e / 0.9, 1/2), e at most two stars. All of a person's numbers together have a length of at most ``limit``
-    stars in the ``norm``; they are cut toward zero to whole units.
+    With e the distance of a rating from the person's mean, ``PRIOR_RATINGS`` usual ratings included, each rated
+    item gets (e / 0.9, 1/2), e at most two stars. All of a person's numbers together have a length of at most
+    ``limit`` stars in the ``norm``; they are cut toward zero to whole units.
 
-    >>> certify_offsets(np.zeros((2, 5), np.int64), Offsets(7, "l2")).sensitivity
+    >>> seal_rating_offsets(np.zeros((2, 5), np.int64), RatingOffsets(7, "l2")).sensitivity
     Sensitivity(l1=22668, l2_squared=51380224, linf=7168)
     """
 
@@ -71,14 +71,14 @@ class Offsets(RatingBound):
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs(RatingBound):
+class RatingCovariance(RatingBound):
     """How far a person's ratings of two items lie from what is expected, multiplied; or that they have both.
 
     ``items`` are the items whose pairs are counted, rising; ``offsets`` are released, in units, for all items of
     the catalogue: a rating is expected to be the item's offset plus the mean of what the person's ratings are
-    above theirs, with ``SHY`` usual ones. Without offsets every item that a person has counts 1, and so does every
-    pair. All pairs of a person have a length of at most ``limit`` in the ``norm``; for that the factors are made
-    shorter alike, and cut toward zero to whole multiples of 1/256.
+    above theirs, with ``PRIOR_RATINGS`` usual ones. Without offsets every item that a person has counts 1, and so
+    does every pair. All pairs of a person have a length of at most ``limit`` in the ``norm``; for that the factors
+    are made shorter alike, and cut toward zero to whole multiples of 1/256.
     """
 
     limit: int
@@ -97,45 +97,49 @@ class Pairs(RatingBound):
 
     def places(self, items: int) -> NDArray[np.int32]:
         """Return the place of each item of the catalogue among those whose pairs are counted, -1 for others."""
-        return places_among(self.items, items)
+        return positions_in_list(self.items, items)
 
 
 def check_places(items: Integers) -> None:
     """Refuse items whose pairs cannot be counted: too many, or in no order."""
-    if items.size > MOST_ITEMS or (np.diff(items) <= 0).any() or (items < 0).any():
-        raise ValueError(f"items must be at most {MOST_ITEMS} rising places")
+    if items.size > MAX_ITEMS or (np.diff(items) <= 0).any() or (items < 0).any():
+        raise ValueError(f"items must be at most {MAX_ITEMS} rising places")
 
 
-def places_among(listed: Integers, items: int) -> NDArray[np.int32]:
+def positions_in_list(listed: Integers, items: int) -> NDArray[np.int32]:
     """Return the place of each of so many items among those listed, -1 for others."""
     places = np.full(items, -1, dtype=np.int32)
     places[listed] = np.arange(listed.size)
     return places
 
 
-def certify_raters(people: int) -> Bounded:
+def seal_raters(users: int) -> Bounded:
     """Turn an engine's number of people into a bounded one."""
-    return Bounded(np.array([people], dtype=np.int64), Sensitivity(1, 1, 1), SEAL)
+    return Bounded(np.array([users], dtype=np.int64), Sensitivity(1, 1, 1), SEAL)
 
 
-def certify_offsets(sums: Integers, bound: Offsets) -> Bounded:
+def seal_rating_offsets(sums: Integers, bound: RatingOffsets) -> Bounded:
     """Turn an engine's sums of distances and of halves, one row each, into bounded values, in stars."""
-    return Bounded(sums, _moved(bound.limit * STAR, bound.norm, sums.size), SEAL, unit=STAR)
+    return Bounded(
+        sums, _norm_sensitivity(bound.limit * UNITS_PER_STAR, bound.norm, sums.size), SEAL, unit=UNITS_PER_STAR
+    )
 
 
-def certify_pairs(sums: Integers, bound: Pairs) -> Bounded:
+def seal_rating_covariance(sums: Integers, bound: RatingCovariance) -> Bounded:
     """Turn an engine's sums over pairs of items, the first with all later ones and so on, into bounded values.
 
-    >>> bound = Pairs(10, "l1", np.array([0, 2, 5]))
-    >>> certify_pairs(np.zeros(3, np.int64), bound).sensitivity
+    >>> bound = RatingCovariance(10, "l1", np.array([0, 2, 5]))
+    >>> seal_rating_covariance(np.zeros(3, np.int64), bound).sensitivity
     Sensitivity(l1=655360, l2_squared=429496729600, linf=655360)
     """
     if sums.shape != (bound.pairs,):
         raise ValueError(f"there must be one sum for each of {bound.pairs} pairs, not {sums.shape}")
-    return Bounded(sums, _moved(bound.limit * FIXED_POINT, bound.norm, sums.size), SEAL, unit=FIXED_POINT)
+    return Bounded(
+        sums, _norm_sensitivity(bound.limit * FIXED_POINT, bound.norm, sums.size), SEAL, unit=FIXED_POINT
+    )
 
 
-def _moved(limit: int, norm: Norm, size: int) -> Sensitivity:
+def _norm_sensitivity(limit: int, norm: Norm, size: int) -> Sensitivity:
     """Return how far somebody whose numbers have this length moves the sums; no number is longer than all."""
     l1 = limit if norm == "l1" else root_above(size * limit**2)
     return Sensitivity(l1=l1, l2_squared=limit**2, linf=limit)

@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 from headcount._internal.arrays import Integers
 from headcount.bounds.bound import Bound
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
-from headcount.bounds.counts.keep_top_scored import Pick
-from headcount.bounds.counts.sample_records import Sample
-from headcount.bounds.ratings.rating_bounds import check_places, places_among
+from headcount.bounds.counts.keep_top_scored import KeepTopScored
+from headcount.bounds.counts.sample_records import SampleRecords
+from headcount.bounds.ratings.rating_bounds import check_places, positions_in_list
 
 
 @dataclass(frozen=True, eq=False)
-class SampledPairs(Bound[Bounded]):
+class SampledItemPairs(Bound[Bounded]):
     """Each two different items that a person's ``kept`` records are about, once; of ``items``, which rise."""
 
-    kept: Sample | Pick
+    kept: SampleRecords | KeepTopScored
     items: Integers
 
     def __post_init__(self) -> None:
@@ -38,21 +38,21 @@ class SampledPairs(Bound[Bounded]):
 
     def places(self, items: int) -> NDArray[np.int32]:
         """Return the place of each item of the catalogue among those whose pairs are counted, -1 for others."""
-        return places_among(self.items, items)
+        return positions_in_list(self.items, items)
 
 
-def pairs_reach(limit: int) -> Sensitivity:
+def sampled_item_pairs_sensitivity(limit: int) -> Sensitivity:
     """Return how far one person moves numbers of pairs if so many records are kept.
 
-    >>> pairs_reach(10)
+    >>> sampled_item_pairs_sensitivity(10)
     Sensitivity(l1=45, l2_squared=45, linf=1)
     """
     pairs = limit * (limit - 1) // 2
     return Sensitivity(l1=pairs, l2_squared=pairs, linf=min(pairs, 1))
 
 
-def certify_sampled_pairs(sums: Integers, bound: SampledPairs) -> Bounded:
+def seal_sampled_item_pairs(sums: Integers, bound: SampledItemPairs) -> Bounded:
     """Turn an engine's numbers of pairs, the first item with all later ones and so on, into bounded values."""
     if sums.shape != (bound.pairs,):
         raise ValueError(f"there must be one number for each of {bound.pairs} pairs, not {sums.shape}")
-    return Bounded(sums, pairs_reach(bound.kept.limit), SEAL)
+    return Bounded(sums, sampled_item_pairs_sensitivity(bound.kept.limit), SEAL)

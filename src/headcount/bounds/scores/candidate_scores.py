@@ -15,13 +15,13 @@ from itertools import repeat
 import numpy as np
 
 from headcount._internal.arrays import Integers
-from headcount._internal.threads import mapping
+from headcount._internal.threads import parallel_map
 from headcount.bounds.bound import FIXED_POINT
 from headcount.bounds.bounded import SEAL, Bounded, Scored, Sensitivity
-from headcount.bounds.counts.record_cap import Rows
+from headcount.bounds.counts.record_cap import CappedRecords
 from headcount.errors import UsageError
 
-HUNDREDTHS = range(100, 201)
+SCALE_PERCENTS = range(100, 201)
 """The factors by which DPSense-S may scale counts up."""
 
 _MOST_CANDIDATES = 200_000_000
@@ -88,19 +88,19 @@ def tail_scores(transformed: Bounded, sizes: Sequence[int], penalties: Sequence[
     """
     if type(transformed) is not Bounded:
         raise TypeError(f"scores take Bounded values alone, not {type(transformed).__name__}")
-    values, reach = transformed.sensitive_values.ravel(), transformed.sensitivity.l2_squared
+    values, l2_squared = transformed.sensitive_values.ravel(), transformed.sensitivity.l2_squared
     if len(sizes) != len(penalties) or not 0 <= min(sizes) <= max(sizes) <= values.size:
         raise ValueError(f"sizes must lie between 0 and {values.size}, each with its penalty")
-    left_out = _energies(values, sizes)
-    records = _FINE * transformed.unit * math.sqrt(values.size / reach)  # so many utilities make one record
+    left_out = _tail_energies(values, sizes)
+    records = _FINE * transformed.unit * math.sqrt(values.size / l2_squared)  # so many utilities make one record
     utilities = [
-        -math.isqrt(_FINE**2 * left_out[size] // reach) - math.ceil(min(records * penalty, _FARTHEST))
+        -math.isqrt(_FINE**2 * left_out[size] // l2_squared) - math.ceil(min(records * penalty, _FARTHEST))
         for size, penalty in zip(sizes, penalties, strict=True)
     ]
     return Scored(np.array(utilities, dtype=np.int64), TAIL_SPREAD, SEAL)
 
 
-def scaled_scores(rows: Rows, epsilon: Fraction) -> Scored:
+def scaled_scores(rows: CappedRecords, epsilon: Fraction) -> Scored:
     """Weigh every limit θ and factor α for DPSense-S: how far α times the limited counts are from the true ones.
 
     Candidate (θ - 1) · 101 + (100 α - 100) is θ in 1..``most`` with α in 1.00, 1.01, …, 2.00. A user with r > θ
@@ -117,12 +117,12 @@ def scaled_scores(rows: Rows, epsilon: Fraction) -> Scored:
 
     64 bits hold all this for up to 2^31 records in a column and 2^37 in all.
     """
-    if type(rows) is not Rows:
-        raise TypeError(f"these scores take Rows alone, not {type(rows).__name__}")
+    if type(rows) is not CappedRecords:
+        raise TypeError(f"these scores take CappedRecords alone, not {type(rows).__name__}")
     check_candidates(rows.most)
     coarse, spread = _coarse(rows.most, rows.width)
-    utilities = np.empty((rows.most, len(HUNDREDTHS)), dtype=np.int64)
-    factors = np.array(HUNDREDTHS)
+    utilities = np.empty((rows.most, len(SCALE_PERCENTS)), dtype=np.int64)
+    factors = np.array(SCALE_PERCENTS)
     noise = float(FIXED_POINT * rows.width / epsilon)
     for first, distances in _distances(rows):
         limits = np.arange(first, first + len(distances))
@@ -144,9 +144,9 @@ def _coarse(most: int, width: int) -> tuple[int, int]:
 
 def check_candidates(most: int) -> None:
     """Refuse a grid of limits and factors that is too large to weigh."""
-    if most * len(HUNDREDTHS) > _MOST_CANDIDATES:
+    if most * len(SCALE_PERCENTS) > _MOST_CANDIDATES:
         raise UsageError(
-            f"DPSense-S weighs {len(HUNDREDTHS)} candidates for each of {most:,} limits, more than "
+            f"DPSense-S weighs {len(SCALE_PERCENTS)} candidates for each of {most:,} limits, more than "
             f"{_MOST_CANDIDATES:,} in all",
             remedy="use dpsense, a smaller catalogue or fewer contexts",
         )
@@ -159,20 +159,20 @@ def _whole_multiples(step: Fraction, size: int) -> Integers:
     return np.array([min(math.floor(step * times), _FARTHEST) for times in range(1, size + 1)], dtype=np.int64)
 
 
-def _energies(values: Integers, sizes: Sequence[int]) -> dict[int, int]:
+def _tail_energies(values: Integers, sizes: Sequence[int]) -> dict[int, int]:
     """Return the sum of squares of all but the first so many values, for each size, exactly."""
     from headcount.bounds.scores.kernels import sweep
 
     energies, beyond, end = {}, 0, values.size
     for size in sorted(set(sizes), reverse=True):
-        high, low = sweep.energy(values[size:end])
+        high, low = sweep.sum_of_squares(values[size:end])
         beyond += (int(high) << 64) + int(low)
         energies[size] = beyond
         end = size
     return energies
 
 
-def _distances(rows: Rows) -> Iterator[tuple[int, Integers]]:
+def _distances(rows: CappedRecords) -> Iterator[tuple[int, Integers]]:
     """Yield Σ_j |100 α · C_j - 100 · c_j|, in units, for all factors and some limits at once: the first, and they.
 
     Columns are split among threads, which add up. Above the largest r nothing is cut.
@@ -180,40 +180,40 @@ def _distances(rows: Rows) -> Iterator[tuple[int, Integers]]:
     largest = int(rows.sums[-1]) if rows.sums.size else 0
     if largest > rows.most:
         raise ValueError(f"{rows} hold a user with more records")
-    edges = np.linspace(0, rows.width, _THREADS + 1).astype(np.int64)
-    with mapping(_THREADS, few=rows.columns.size < _FEW_RECORDS) as each:
-        parts = list(each(_Part, repeat(rows), edges[:-1], edges[1:]))
+    borders = np.linspace(0, rows.width, _THREADS + 1).astype(np.int64)
+    with parallel_map(_THREADS, few=rows.columns.size < _FEW_RECORDS) as run:
+        parts = list(run(_ColumnSweep, repeat(rows), borders[:-1], borders[1:]))
         for first in range(1, largest, _LIMITS_AT_ONCE):
             size = min(_LIMITS_AT_ONCE, largest - first)
-            shares = each(_Part.distances, parts, repeat(first), repeat(size))
+            shares = run(_ColumnSweep.distances, parts, repeat(first), repeat(size))
             yield first, np.sum(list(shares), axis=0)
-    uncut = (np.array(HUNDREDTHS) - 100) * FIXED_POINT * rows.columns.size
+    uncut = (np.array(SCALE_PERCENTS) - 100) * FIXED_POINT * rows.columns.size
     for first in range(max(largest, 1), rows.most + 1, _LIMITS_AT_ONCE):
         yield first, np.tile(uncut, (min(_LIMITS_AT_ONCE, rows.most + 1 - first), 1))
 
 
-class _Part:
+class _ColumnSweep:
     """Some columns of the rows, swept from low limits to high ones."""
 
-    def __init__(self, rows: Rows, first: int, end: int) -> None:
+    def __init__(self, rows: CappedRecords, first: int, end: int) -> None:
         from headcount.bounds.scores.kernels import sweep
 
         self._rows, self._first, self._row = rows, first, 0
         self._counts, self._light, self._heavy = np.zeros((3, end - first), dtype=np.int64)
-        one = FIXED_POINT**2
-        sweep.begin_sweep(rows.sums, rows.starts, rows.columns, first, one, self._counts, self._heavy)
-        self._turns = np.full(end - first, len(HUNDREDTHS), dtype=np.uint8)
-        self._turned = np.zeros(len(HUNDREDTHS) + 1, dtype=np.int64)
+        unit = FIXED_POINT**2
+        sweep.begin_sweep(rows.sums, rows.starts, rows.columns, first, unit, self._counts, self._heavy)
+        self._turns = np.full(end - first, len(SCALE_PERCENTS), dtype=np.uint8)
+        self._turned = np.zeros(len(SCALE_PERCENTS) + 1, dtype=np.int64)
         self._turned[-1] = self._counts.sum()
 
     def distances(self, first_limit: int, size: int) -> Integers:
         """Return the distances of these columns for the next ``size`` limits."""
         from headcount.bounds.scores.kernels import sweep
 
-        rows, out = self._rows, np.empty((size, len(HUNDREDTHS)), dtype=np.int64)
+        rows, out = self._rows, np.empty((size, len(SCALE_PERCENTS)), dtype=np.int64)
         self._row = sweep.sweep(
             rows.sums, rows.starts, rows.columns, self._first, FIXED_POINT**2, FIXED_POINT.bit_length() - 1,
-            HUNDREDTHS.start, self._counts, self._light, self._heavy, self._turns, self._turned,
+            SCALE_PERCENTS.start, self._counts, self._light, self._heavy, self._turns, self._turned,
             self._row, first_limit, out,
         )  # fmt: skip
         return out

@@ -56,7 +56,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Integers
-from headcount.bounds.bounded import FURTHEST_BEHIND, SEAL
+from headcount.bounds.bounded import MAX_GAP, SEAL
 
 Direction = tuple[Fraction, ...]
 
@@ -66,27 +66,27 @@ class Directions(NamedTuple):
 
     rows: tuple[tuple[int, ...], ...]
     unit: int
-    evenly: Fraction
+    even_weight: Fraction
 
 
 class ScoredJointly:
     """Rows of cells, one of which is to be chosen: made by scores, for noise to choose from.
 
     ``spread`` is how differently one person can move two rows. How far each cell is from holding each quantile by
-    itself is kept as well (``sensitive_singles``): a row is at least ``evenly`` times the sum of these off.
+    itself is kept as well (``sensitive_singles``): a row is at least ``even_weight`` times the sum of these off.
     """
 
-    __slots__ = ("_asked", "_ends", "_singles", "_spread")
+    __slots__ = ("_ends", "_singles", "_spread", "_target_shares")
 
-    def __init__(self, up_to: Integers, asked: tuple[tuple[int, ...], int], most: int, seal: object) -> None:
+    def __init__(self, up_to: Integers, shares: tuple[tuple[int, ...], int], most: int, seal: object) -> None:
         if seal is not SEAL:
             raise TypeError("Scored candidates are made by headcount.bounds alone")
-        below, of = asked
-        ends = [of * up_to - each * int(up_to[-1]) for each in below]
-        self._asked, self._spread = asked, 2 * of * most
-        self._ends = [each.tolist() for each in ends]
-        offs = [np.maximum(np.maximum(each[:-1], -each[1:]), 0) for each in ends]
-        self._singles = tuple(np.minimum(each, FURTHEST_BEHIND).astype(np.int32) for each in offs)
+        below, denominator = shares
+        ends = [denominator * up_to - column * int(up_to[-1]) for column in below]
+        self._target_shares, self._spread = shares, 2 * denominator * most
+        self._ends = [column.tolist() for column in ends]
+        gaps = [np.maximum(np.maximum(column[:-1], -column[1:]), 0) for column in ends]
+        self._singles = tuple(np.minimum(column, MAX_GAP).astype(np.int32) for column in gaps)
 
     @property
     def spread(self) -> int:
@@ -94,9 +94,9 @@ class ScoredJointly:
         return self._spread
 
     @property
-    def evenly(self) -> Fraction:
+    def even_weight(self) -> Fraction:
         """How much the sum of what single cells are off counts at least."""
-        return directions(*self._asked).evenly
+        return directions(*self._target_shares).even_weight
 
     @property
     def size(self) -> int:
@@ -108,16 +108,17 @@ class ScoredJointly:
         """How far each cell is from each quantile by itself: for the noise layer, and for tests."""
         return self._singles
 
-    def sensitive_off(self, row: Sequence[int]) -> Fraction:
+    def sensitive_gap_of_row(self, row: Sequence[int]) -> Fraction:
         """Return how far off a row of cells in order is: for the noise layer, and for tests."""
         if list(row) != sorted(row):
             raise ValueError("cells must be in order")
-        found = directions(*self._asked)
+        candidates = directions(*self._target_shares)
         corners = self._corners(row)
         best = max(
-            min(sum(f * y for f, y in zip(each, corner, strict=True)) for corner in corners) for each in found.rows
+            min(sum(f * y for f, y in zip(direction, corner, strict=True)) for corner in corners)
+            for direction in candidates.rows
         )
-        return Fraction(best, found.unit)
+        return Fraction(best, candidates.unit)
 
     def _corners(self, row: Sequence[int]) -> list[tuple[int, ...]]:
         """Return the corners of where y can lie: of quantiles in one cell, the later ones are at its end."""
@@ -130,52 +131,57 @@ class ScoredJointly:
                     for first in (*places, places.stop)
                 ]
             )
-        return [tuple(itertools.chain.from_iterable(each)) for each in itertools.product(*runs)]
+        return [tuple(itertools.chain.from_iterable(corners)) for corners in itertools.product(*runs)]
 
     def __repr__(self) -> str:
         return f"<ScoredJointly {self.size} rows, spread {self.spread}>"
 
 
 @lru_cache(maxsize=256)
-def directions(below: tuple[int, ...], of: int) -> Directions:
-    """Return all directions for shares ``below`` / ``of``.
+def directions(below: tuple[int, ...], denominator: int) -> Directions:
+    """Return all directions for shares ``below`` / ``denominator``.
 
     >>> directions((1,), 2)
     Directions(rows=((-2,), (0,), (2,)), unit=1, evenly=Fraction(2, 1))
     >>> made = directions((1, 5, 9), 10)
-    >>> len(made.rows), made.evenly, max(made.rows)
+    >>> len(made.rows), made.even_weight, max(made.rows)
     (39, Fraction(2, 3), (36, -27, -9))
     """
-    evenly = 1 / max(sum(map(abs, step), Fraction(0)) for step in steps(below, of))
+    evenly = 1 / max(sum(map(abs, step), Fraction(0)) for step in user_steps(below, denominator))
     alone = [
-        tuple(sign * Fraction(of, max(each, of - each)) * (each == other) for other in below)
-        for each in below
+        tuple(
+            sign * Fraction(denominator, max(numerator, denominator - numerator)) * (numerator == other)
+            for other in below
+        )
+        for numerator in below
         for sign in (-1, 1)
     ]
     even = itertools.product((-evenly, Fraction(0), evenly), repeat=len(below))
-    found = sorted({*_sharpest(below, of), *alone, *even})
-    unit = math.lcm(*(part.denominator for each in found for part in each))
-    return Directions(tuple(tuple(int(part * unit) for part in each) for each in found), unit, evenly)
+    distinct_directions = sorted({*_extreme_directions(below, denominator), *alone, *even})
+    unit = math.lcm(*(part.denominator for numerator in distinct_directions for part in numerator))
+    return Directions(
+        tuple(tuple(int(part * unit) for part in numerator) for numerator in distinct_directions), unit, evenly
+    )
 
 
-def steps(below: tuple[int, ...], of: int) -> list[Direction]:
+def user_steps(below: tuple[int, ...], denominator: int) -> list[Direction]:
     """Return how one person moves all quantiles, for each gap they can be in, the lowest first.
 
-    >>> [[str(part) for part in each] for each in steps((1, 3), 4)]
+    >>> [[str(part) for part in each] for each in user_steps((1, 3), 4)]
     [['3/4', '1/4'], ['-1/4', '1/4'], ['-1/4', '-3/4']]
     """
-    shares = [Fraction(each, of) for each in below]
+    shares = [Fraction(numerator, denominator) for numerator in below]
     return [tuple((place >= gap) - share for place, share in enumerate(shares)) for gap in range(len(shares) + 1)]
 
 
-def _sharpest(below: tuple[int, ...], of: int) -> list[Direction]:
+def _extreme_directions(below: tuple[int, ...], denominator: int) -> list[Direction]:
     """Return the corners of all directions that are allowed."""
-    gaps, found = np.diff((0, *below, of)).tolist(), list[Direction]()
+    gaps, corners = np.diff((0, *below, denominator)).tolist(), list[Direction]()
     for free in range(len(gaps)):
         for signs in itertools.product((-1, 1), repeat=len(gaps) - 1):
             fixed = (*signs[:free], 0, *signs[free:])
             rest = -Fraction(sum(sign * gap for sign, gap in zip(fixed, gaps, strict=True)), gaps[free])
             if abs(rest) <= 1:
                 sigma = [Fraction(sign) if place != free else rest for place, sign in enumerate(fixed)]
-                found.append(tuple(one - other for one, other in itertools.pairwise(sigma)))
-    return found
+                corners.append(tuple(value - following for value, following in itertools.pairwise(sigma)))
+    return corners

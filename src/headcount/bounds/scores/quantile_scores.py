@@ -1,10 +1,10 @@
 """Scores of values by rank: how far each cell of a histogram is from holding a quantile, for many parts at once.
 
-Each cell of a histogram is divided into ``POSITIONS`` of equal weight, so that a cell which holds many records can
-be divided between what lies below a quantile and what lies above. A part is a run of positions of one group; of
-its weight N, a share p / q is to lie below what is chosen. With B the weight of the part below a position or a
-cell, and A that up to its end, max(0, q · B - p · N, p · N - q · A) is 0 where the quantile is, which is
-somewhere, and else how far off it is, in 1 / q.
+Each cell of a histogram is divided into ``POSITIONS_PER_CELL`` of equal weight, so that a cell which holds many
+records can be divided between what lies below a quantile and what lies above. A part is a run of positions of one
+group; of its weight N, a share p / q is to lie below what is chosen. With B the weight of the part below a
+position or a cell, and A that up to its end, max(0, q · B - p · N, p · N - q · A) is 0 where the quantile is,
+which is somewhere, and else how far off it is, in 1 / q.
 
 Where nothing more is chosen beside it, the candidates are cells, and their utility is minus that: whichever
 record of the right cell it would be, the value is the same. Several quantiles of such a part are chosen at once,
@@ -37,12 +37,12 @@ from headcount._internal.arrays import Integers
 from headcount.bounds.bounded import SEAL, Bounded, Scored
 from headcount.bounds.scores.joint_quantile_scores import ScoredJointly
 
-POSITIONS = 16
+POSITIONS_PER_CELL = 16
 """Into how many equal parts a cell is divided."""
 
 
-class Part(NamedTuple):
-    """Positions of a group, ``last`` excluded, and which share of their weight is sought: ``below`` in ``of``.
+class QuantilePart(NamedTuple):
+    """Positions of a group, ``last`` excluded, and the share sought: ``below`` in ``denominator``.
 
     ``divides`` says that positions are candidates; else cells are, of which the first and the last may be parts.
     """
@@ -51,20 +51,24 @@ class Part(NamedTuple):
     first: int
     last: int
     below: int
-    of: int
+    denominator: int
     divides: bool = True
 
     def positions(self, chosen: Sequence[int]) -> tuple[int, ...]:
         """Return where what was chosen begins.
 
-        >>> Part(0, 20, 60, 1, 2).positions([3]), Part(0, 20, 60, 1, 2, divides=False).positions([1])
-        ((23,), (32,))
+        >>> QuantilePart(0, 20, 60, 1, 2).positions([3])
+        (23,)
+        >>> QuantilePart(0, 20, 60, 1, 2, divides=False).positions([1])
+        (32,)
         """
-        return tuple(self.first + each if self.divides else _start(self.first, each) for each in chosen)
+        return tuple(
+            self.first + candidate if self.divides else _start(self.first, candidate) for candidate in chosen
+        )
 
 
-class Row(NamedTuple):
-    """Positions of a group, ``last`` excluded, and which shares of their weight are sought: ``below`` in ``of``.
+class QuantileRow(NamedTuple):
+    """Positions of a group, ``last`` excluded, and the shares sought: ``below`` in ``denominator``.
 
     A row of their cells is to be chosen, one for each share; the first and the last cell may be parts.
     """
@@ -73,20 +77,20 @@ class Row(NamedTuple):
     first: int
     last: int
     below: tuple[int, ...]
-    of: int
+    denominator: int
 
     def positions(self, chosen: Sequence[int]) -> tuple[int, ...]:
         """Return where each cell that was chosen begins.
 
-        >>> Row(0, 20, 60, (1, 2), 4).positions((0, 1))
+        >>> QuantileRow(0, 20, 60, (1, 2), 4).positions((0, 1))
         (20, 32)
         """
-        return tuple(_start(self.first, cell) for cell in chosen)
+        return tuple(_start(self.first, first_cell) for first_cell in chosen)
 
 
 def _start(first: int, cell: int) -> int:
     """Return where a cell of a part begins; the first may be cut."""
-    return max(first, (first // POSITIONS + cell) * POSITIONS)
+    return max(first, (first // POSITIONS_PER_CELL + cell) * POSITIONS_PER_CELL)
 
 
 class ScoredTogether:
@@ -112,81 +116,91 @@ class ScoredTogether:
         return f"<ScoredTogether {len(self._parts)} parts>"
 
 
-def rank_scores(weights: Bounded, parts: Sequence[Part | Row]) -> ScoredTogether:
+def quantile_scores(weights: Bounded, parts: Sequence[QuantilePart | QuantileRow]) -> ScoredTogether:
     """Weigh the candidates of each part by how far they are from the shares that are sought.
 
     >>> from headcount.bounds.bounded import Sensitivity
     >>> weights = Bounded(np.array([[0, 3, 0, 1]]), Sensitivity.of_l1(1), SEAL)
-    >>> made = rank_scores(weights, [Part(0, 0, 4 * POSITIONS, 1, 2)])
-    >>> np.flatnonzero(made.parts[0].sensitive_gaps == 0) / POSITIONS, made.parts[0].spread
+    >>> made = quantile_scores(weights, [QuantilePart(0, 0, 4 * POSITIONS_PER_CELL, 1, 2)])
+    >>> np.flatnonzero(made.parts[0].sensitive_gaps == 0) / POSITIONS_PER_CELL, made.parts[0].spread
     (array([1.625]), 64)
-    >>> made = rank_scores(weights, [Part(0, 0, 4 * POSITIONS, 1, 2, divides=False)])
+    >>> made = quantile_scores(weights, [QuantilePart(0, 0, 4 * POSITIONS_PER_CELL, 1, 2, divides=False)])
     >>> made.parts[0].sensitive_gaps.tolist(), made.parts[0].spread
     ([64, 0, 32, 32], 32)
-    >>> made = rank_scores(weights, [Row(0, 0, 4 * POSITIONS, (1, 3), 4)]).parts[0]
-    >>> made, made.sensitive_off((1, 1)), made.sensitive_off((0, 2))
+    >>> made = quantile_scores(weights, [QuantileRow(0, 0, 4 * POSITIONS_PER_CELL, (1, 3), 4)]).parts[0]
+    >>> made, made.sensitive_gap_of_row((1, 1)), made.sensitive_gap_of_row((0, 2))
     (<ScoredJointly 10 rows, spread 128>, Fraction(0, 1), Fraction(128, 1))
     """
     if type(weights) is not Bounded or len(weights.shape) != 2:
         raise TypeError("ranks are of a Bounded histogram of each group alone")
-    if not _apart(parts, weights.shape[1] * POSITIONS):
+    if not _are_disjoint(parts, weights.shape[1] * POSITIONS_PER_CELL):
         raise ValueError("parts must lie within their groups, and must not overlap")
-    most = POSITIONS * weights.sensitivity.l1
-    return ScoredTogether(tuple(_made(weights.sensitive_values[part.group], part, most) for part in parts), SEAL)
-
-
-def _made(cells: Integers, part: Part | Row, most: int) -> Scored | ScoredJointly:
-    return _jointly(cells, part, most) if isinstance(part, Row) else _scored(cells, part, most)
-
-
-def _scored(cells: Integers, part: Part, most: int) -> Scored:
-    common = math.gcd(part.below, part.of)
-    below, of = part.below // common, part.of // common
-    up_to = _up_to(cells, part)
-    many = up_to.size - 1
-
-    def off(starts: Integers) -> Integers:
-        """Return how far what begins there, and ends where the next one begins, is off."""
-        before, sought = of * up_to[starts], below * up_to[-1]
-        after = of * up_to[np.append(starts[1:], many)]
-        return np.asarray(np.maximum(np.maximum(before - sought, sought - after), 0))
-
-    spread = 2 * max(below, of - below) * most
-    firsts = _firsts(part)
-    if not part.divides:
-        return Scored(-off(firsts), spread, SEAL)
-    of_cells = np.repeat(off(firsts), np.diff(np.append(firsts, many)))
-    return Scored(-off(np.arange(many)) - of_cells, 2 * spread, SEAL)
-
-
-def _jointly(cells: Integers, part: Row, most: int) -> ScoredJointly:
-    common = math.gcd(*part.below, part.of)
-    asked = tuple(each // common for each in part.below), part.of // common
-    ends = np.append(_firsts(part), part.last - part.first)
-    return ScoredJointly(_up_to(cells, part)[ends], asked, most, SEAL)
-
-
-def _up_to(cells: Integers, part: Part | Row) -> Integers:
-    """Return the weight of a part before each of its positions, and at last all of it."""
-    within = np.repeat(cells, POSITIONS)[part.first : part.last]
-    return np.concatenate([[0], np.cumsum(within)])
-
-
-def _firsts(part: Part | Row) -> Integers:
-    """Return where the cells of a part begin, counted from its first position."""
-    return np.append(0, np.arange(POSITIONS - part.first % POSITIONS, part.last - part.first, POSITIONS))
-
-
-def _apart(parts: Sequence[Part | Row], positions: int) -> bool:
-    """Say whether parts are sound, and share no position."""
-    ordered = sorted(parts, key=lambda part: part[:3])
-    sound = all(0 <= part.first < part.last <= positions and _rises(part) for part in ordered)
-    return sound and all(
-        one.group != other.group or one.last <= other.first for one, other in itertools.pairwise(ordered)
+    most = POSITIONS_PER_CELL * weights.sensitivity.l1
+    return ScoredTogether(
+        tuple(_score_part(weights.sensitive_values[part.group], part, most) for part in parts), SEAL
     )
 
 
-def _rises(part: Part | Row) -> bool:
+def _score_part(cells: Integers, part: QuantilePart | QuantileRow, most: int) -> Scored | ScoredJointly:
+    return _score_row(cells, part, most) if isinstance(part, QuantileRow) else _score_single(cells, part, most)
+
+
+def _score_single(cells: Integers, part: QuantilePart, most: int) -> Scored:
+    common = math.gcd(part.below, part.denominator)
+    below, denominator = part.below // common, part.denominator // common
+    up_to = _up_to(cells, part)
+    many = up_to.size - 1
+
+    def distance_of(starts: Integers) -> Integers:
+        """Return how far what begins there, and ends where the next one begins, is off."""
+        before, sought = denominator * up_to[starts], below * up_to[-1]
+        after = denominator * up_to[np.append(starts[1:], many)]
+        return np.asarray(np.maximum(np.maximum(before - sought, sought - after), 0))
+
+    spread = 2 * max(below, denominator - below) * most
+    firsts = _firsts(part)
+    if not part.divides:
+        return Scored(-distance_of(firsts), spread, SEAL)
+    of_cells = np.repeat(distance_of(firsts), np.diff(np.append(firsts, many)))
+    return Scored(-distance_of(np.arange(many)) - of_cells, 2 * spread, SEAL)
+
+
+def _score_row(cells: Integers, part: QuantileRow, most: int) -> ScoredJointly:
+    common = math.gcd(*part.below, part.denominator)
+    shares = tuple(numerator // common for numerator in part.below), part.denominator // common
+    ends = np.append(_firsts(part), part.last - part.first)
+    return ScoredJointly(_up_to(cells, part)[ends], shares, most, SEAL)
+
+
+def _up_to(cells: Integers, part: QuantilePart | QuantileRow) -> Integers:
+    """Return the weight of a part before each of its positions, and at last all of it."""
+    within = np.repeat(cells, POSITIONS_PER_CELL)[part.first : part.last]
+    return np.concatenate([[0], np.cumsum(within)])
+
+
+def _firsts(part: QuantilePart | QuantileRow) -> Integers:
+    """Return where the cells of a part begin, counted from its first position."""
+    return np.append(
+        0,
+        np.arange(
+            POSITIONS_PER_CELL - part.first % POSITIONS_PER_CELL, part.last - part.first, POSITIONS_PER_CELL
+        ),
+    )
+
+
+def _are_disjoint(parts: Sequence[QuantilePart | QuantileRow], positions: int) -> bool:
+    """Say whether parts are sound, and share no position."""
+    ordered = sorted(parts, key=lambda part: part[:3])
+    sound = all(0 <= part.first < part.last <= positions and _is_rising(part) for part in ordered)
+    return sound and all(
+        earlier.group != later.group or earlier.last <= later.first
+        for earlier, later in itertools.pairwise(ordered)
+    )
+
+
+def _is_rising(part: QuantilePart | QuantileRow) -> bool:
     """Say whether the shares that are sought rise, from more than nothing to less than all."""
-    below = part.below if isinstance(part, Row) else (part.below,)
-    return len(below) > 0 and all(one < other for one, other in itertools.pairwise((0, *below, part.of)))
+    below = part.below if isinstance(part, QuantileRow) else (part.below,)
+    return len(below) > 0 and all(
+        lower < upper for lower, upper in itertools.pairwise((0, *below, part.denominator))
+    )

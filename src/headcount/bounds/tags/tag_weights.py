@@ -21,7 +21,7 @@ from headcount.events.encode.passes import Reading
 from headcount.events.log import EventLog
 from headcount.events.tag_log import TagLog
 
-TOGETHER = FIXED_POINT // 2
+TAG_PAIR_WEIGHT = FIXED_POINT // 2
 """What a person's pairs of tags weigh beside their tagged resources: half, and noise grows by an eighth."""
 
 
@@ -56,7 +56,7 @@ class TagWeights(TagBound):
 
     def sensitivity(self, log: TagLog) -> Sensitivity:
         """Return how far one person can move the weights."""
-        return _reach(len(log.vocabulary.ids), self.norm)
+        return _unit_length_sensitivity(len(log.vocabulary.ids), self.norm)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,9 @@ class TagMarginals(TagBound):
     def sensitivity(self, log: TagLog) -> Sensitivity:
         """Return how far one person can move both."""
         tags, resources = len(log.vocabulary.ids), len(log.catalogue.ids)
-        return _beside(_reach(tags, self.norm), _reach(resources, self.norm))
+        return _add_sensitivities(
+            _unit_length_sensitivity(tags, self.norm), _unit_length_sensitivity(resources, self.norm)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +82,7 @@ class TagPairs(TagBound):
 
     In L2 there follow the weights of tags together: of a person with n of the tags, x xᵀ / n for their 0/1 vector
     x, the upper triangle with what is off the diagonal multiplied by √2. That has the length of the whole matrix,
-    which is 1; here it is ``TOGETHER``.
+    which is 1; here it is ``TAG_PAIR_WEIGHT``.
     """
 
     resources: Integers
@@ -89,41 +91,46 @@ class TagPairs(TagBound):
 
     def sensitivity(self, log: TagLog) -> Sensitivity:  # noqa: ARG002
         """Return how far one person can move the weights, whichever resources and tags they are of."""
-        reach = _reach(self.resources.size * self.tags.size, self.norm)
+        pairs_sensitivity = _unit_length_sensitivity(self.resources.size * self.tags.size, self.norm)
         if self.norm == "l1":
-            return reach
+            return pairs_sensitivity
         entries = self.tags.size * (self.tags.size + 1) // 2
-        return _beside(reach, Sensitivity(root_above(TOGETHER**2 * entries), TOGETHER**2, TOGETHER))
+        return _add_sensitivities(
+            pairs_sensitivity,
+            Sensitivity(root_above(TAG_PAIR_WEIGHT**2 * entries), TAG_PAIR_WEIGHT**2, TAG_PAIR_WEIGHT),
+        )
 
 
-def certify_tags(bound: TagBound, log: TagLog, sums: Integers) -> Bounded:
+def seal_tag_weights(bound: TagBound, log: TagLog, sums: Integers) -> Bounded:
     """Turn an engine's sums into bounded values.
 
     >>> log = TagLog.listing([], resources=["film"], vocabulary=["funny", "sad", "dull", "odd"])
-    >>> certify_tags(TagWeights("l2"), log, np.zeros(4, np.int64)).sensitivity
+    >>> seal_tag_weights(TagWeights("l2"), log, np.zeros(4, np.int64)).sensitivity
     Sensitivity(l1=131072, l2_squared=4294967296, linf=65536)
     """
     unit = 1 if isinstance(bound, Taggers) else FIXED_POINT
     return Bounded(sums, bound.sensitivity(log), SEAL, unit=unit)
 
 
-def square(triangle: Floats, size: int) -> Floats:
+def to_symmetric_matrix(triangle: Floats, size: int) -> Floats:
     """Lay the released weights of tags together out as a symmetric matrix, with all factors undone.
 
-    >>> square(np.array([1.0, 2.0, 3.0]), 2).round(3).tolist()
+    >>> to_symmetric_matrix(np.array([1.0, 2.0, 3.0]), 2).round(3).tolist()
     [[2.0, 2.828], [2.828, 6.0]]
     """
     matrix, (rows, columns) = np.zeros((size, size)), np.triu_indices(size)
-    matrix[rows, columns] = triangle / np.where(rows == columns, 1.0, math.sqrt(2)) * (FIXED_POINT / TOGETHER)
+    matrix[rows, columns] = (
+        triangle / np.where(rows == columns, 1.0, math.sqrt(2)) * (FIXED_POINT / TAG_PAIR_WEIGHT)
+    )
     return np.asarray(matrix + np.triu(matrix, 1).T)
 
 
-def _reach(size: int, norm: Norm) -> Sensitivity:
+def _unit_length_sensitivity(size: int, norm: Norm) -> Sensitivity:
     """How far weights of length 1 over ``size`` places can move them: in L1 at most √size times their L2."""
     if norm == "l1":
         return Sensitivity(FIXED_POINT, FIXED_POINT**2, FIXED_POINT)
     return Sensitivity(root_above(FIXED_POINT**2 * size), FIXED_POINT**2, FIXED_POINT)
 
 
-def _beside(one: Sensitivity, other: Sensitivity) -> Sensitivity:
-    return Sensitivity(one.l1 + other.l1, one.l2_squared + other.l2_squared, max(one.linf, other.linf))
+def _add_sensitivities(first: Sensitivity, second: Sensitivity) -> Sensitivity:
+    return Sensitivity(first.l1 + second.l1, first.l2_squared + second.l2_squared, max(first.linf, second.linf))

@@ -15,7 +15,7 @@ from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
 from headcount.events.encode.passes import Reading
 from headcount.events.log import EventLog
 
-MOST_EXACT = 2**53
+MAX_EXACT = 2**53
 """Up to here whole numbers are exact floating-point numbers."""
 
 _MOST = 2**62
@@ -25,11 +25,12 @@ _MOST = 2**62
 class FixedRange:
     """A declared range in whole multiples of 1 / ``unit``: values are rounded to these, then cut to the range.
 
-    Sums are taken of the distances from ``middle``, which are ``reach`` at most either way.
+    Sums are taken of the distances from ``middle``, which are ``half_width`` at most either way.
 
-    >>> FixedRange.of(Decimal(1), Decimal(5), 4)
+    >>> FixedRange.rounded(Decimal(1), Decimal(5), 4)
     FixedRange(low=4, high=20, unit=4)
-    >>> FixedRange.of(Decimal(1), Decimal(5), 4).middle, FixedRange.of(Decimal(1), Decimal(5), 4).reach
+    >>> declared = FixedRange.rounded(Decimal(1), Decimal(5), 4)
+    >>> declared.middle, declared.half_width
     (12, 8)
     """
 
@@ -38,7 +39,7 @@ class FixedRange:
     unit: int
 
     @classmethod
-    def of(cls, low: Decimal, high: Decimal, unit: int) -> FixedRange:
+    def rounded(cls, low: Decimal, high: Decimal, unit: int) -> FixedRange:
         """Round the ends of a range."""
         first, last = (int((end * unit).to_integral_value(ROUND_HALF_EVEN)) for end in (low, high))
         return cls(first, last, unit)
@@ -49,7 +50,7 @@ class FixedRange:
         return (self.low + self.high) // 2
 
     @property
-    def reach(self) -> int:
+    def half_width(self) -> int:
         """How far a value can be from the middle."""
         return max(self.high - self.middle, self.middle - self.low)
 
@@ -72,7 +73,7 @@ class BoundedTotals:
 
 
 @dataclass(frozen=True)
-class PersonTotals(Bound[BoundedTotals]):
+class UserTotals(Bound[BoundedTotals]):
     """Each person once; ``limit`` of their records at most; and as much of the sum of their values.
 
     Values are cut to the range ``within``, if any; with or without a catalogue of items.
@@ -90,33 +91,38 @@ class PersonTotals(Bound[BoundedTotals]):
         return Reading("listed" if log.has_catalogue else "any", "none", values=True)
 
 
-def certify_totals(records: Integers, distances: Integers | None, bound: PersonTotals) -> BoundedTotals:
+def seal_user_totals(records: Integers, distances: Integers | None, bound: UserTotals) -> BoundedTotals:
     """Turn each person's number of records, and sum of distances, into bounded totals.
 
     A person with n records counts with min(n, limit) of them, and with a sum of at most limit · reach either way:
     if n exceeds the limit, limit / n of their own sum, cut down to a whole number. A person without records is not
     there. Whatever the sums given, no person can add more: that is cut here, and so is a total beyond 2^62.
 
-    >>> totals = certify_totals(np.array([2, 0, 9]), np.array([4, 0, -18]), PersonTotals(3, FixedRange(0, 4, 1)))
+    >>> totals = seal_user_totals(np.array([2, 0, 9]), np.array([4, 0, -18]), UserTotals(3, FixedRange(0, 4, 1)))
     >>> [each.sensitive_values.tolist() for each in (totals.users, totals.records, totals.distances)]
     [[2], [5], [-2]]
     """
     limit, within = bound.limit, bound.within
     counted = np.clip(records, 0, limit)
-    sealed = Bounded(_total((records > 0).astype(np.int64)), _moved(1), SEAL)
-    kept = Bounded(_total(counted), _moved(limit), SEAL)
+    sealed = Bounded(_total((records > 0).astype(np.int64)), _sensitivity_of_one_value(1), SEAL)
+    kept = Bounded(_total(counted), _sensitivity_of_one_value(limit), SEAL)
     if distances is None or within is None:
         return BoundedTotals(sealed, kept, None)
-    part = np.where(records > limit, shared_out(distances, np.maximum(records, 1), limit), distances)
-    most = counted * within.reach
-    sums = Bounded(_total(np.clip(part, -most, most)), _moved(limit * within.reach), SEAL, unit=within.unit)
+    part = np.where(records > limit, prorate(distances, np.maximum(records, 1), limit), distances)
+    most = counted * within.half_width
+    sums = Bounded(
+        _total(np.clip(part, -most, most)),
+        _sensitivity_of_one_value(limit * within.half_width),
+        SEAL,
+        unit=within.unit,
+    )
     return BoundedTotals(sealed, kept, sums)
 
 
-def shared_out(sums: Integers, many: Integers, limit: int) -> Integers:
+def prorate(sums: Integers, many: Integers, limit: int) -> Integers:
     """Return limit / many of each sum, rounded down: exactly, whatever their size.
 
-    >>> shared_out(np.array([7, 2**61]), np.array([3, 6 * (2**31 - 1)]), 2**31 - 1).tolist()
+    >>> prorate(np.array([7, 2**61]), np.array([3, 6 * (2**31 - 1)]), 2**31 - 1).tolist()
     [5010795176, 384307168202282325]
     """
     whole, rest = np.divmod(sums, many)
@@ -126,18 +132,20 @@ def shared_out(sums: Integers, many: Integers, limit: int) -> Integers:
     return shared
 
 
-def unit_for(limit: int, low: Decimal, high: Decimal, epsilon: Fraction) -> int | None:
+def finest_unit(limit: int, low: Decimal, high: Decimal, epsilon: Fraction) -> int | None:
     """Return how finely values are counted: as the noise sampler and their size allow, in 2^-16 at best; or None.
 
     Known without data: it hangs on the limit, the range and ε alone.
 
-    >>> unit_for(50, Decimal(1), Decimal(5), Fraction(1)), unit_for(50, Decimal(0), Decimal(10**6), Fraction(1))
-    (65536, 32)
+    >>> finest_unit(50, Decimal(1), Decimal(5), Fraction(1))
+    65536
+    >>> finest_unit(50, Decimal(0), Decimal(10**6), Fraction(1))
+    32
     """
     unit = FIXED_POINT
     while unit >= 1:
-        within = FixedRange.of(low, high, unit)
-        if max(-within.low, within.high) <= MOST_EXACT and limit * within.reach / epsilon <= 2**30:
+        within = FixedRange.rounded(low, high, unit)
+        if max(-within.low, within.high) <= MAX_EXACT and limit * within.half_width / epsilon <= 2**30:
             return unit
         unit //= 2
     return None
@@ -150,5 +158,5 @@ def _total(values: Integers) -> Integers:
     return np.array([max(-_MOST, min(_MOST, total))], dtype=np.int64)
 
 
-def _moved(by: int) -> Sensitivity:
+def _sensitivity_of_one_value(by: int) -> Sensitivity:
     return Sensitivity(l1=by, l2_squared=by**2, linf=by)

@@ -26,10 +26,10 @@ from headcount.events.log import EventLog
 By = Literal["contexts", "items"]
 """What records are told apart by, beside their values."""
 
-FINEST = 512
+MIN_UNITS = 512
 """A person's weights come to at least so many units where they have as many records as they may."""
 
-MOST_RECORDS = 1 << 16
+MAX_RECORDS = 1 << 16
 """Up to this limit no sum of weights, multiplied as scores are, outgrows 64 bits."""
 
 
@@ -54,7 +54,7 @@ class ValueGrid:
 
 
 @dataclass(frozen=True)
-class PersonValues(Bound[Bounded]):
+class UserValues(Bound[Bounded]):
     """The weights of each person's records, ``limit`` at most in all, in the cells of a grid and of each group.
 
     Without a value column all records are in one cell. Nothing is drawn.
@@ -67,16 +67,16 @@ class PersonValues(Bound[Bounded]):
 
     def __post_init__(self) -> None:
         check_limit(self.limit)
-        if self.limit > MOST_RECORDS:
+        if self.limit > MAX_RECORDS:
             raise UsageError(
                 f"a limit of {self.limit:,} is too large to weigh each record by itself",
-                remedy=f"quantiles and numbers of groups take up to --limit {MOST_RECORDS}",
+                remedy=f"quantiles and numbers of groups take up to --limit {MAX_RECORDS}",
             )
 
     @property
     def unit(self) -> int:
         """How many units a whole record weighs."""
-        return -(-FINEST // self.limit)
+        return -(-MIN_UNITS // self.limit)
 
     @property
     def most(self) -> int:
@@ -95,10 +95,10 @@ class PersonValues(Bound[Bounded]):
         return Reading("listed" if log.has_catalogue else "any", contexts, values=True)
 
 
-def certify_values(sums: Integers, bound: PersonValues) -> Bounded:
+def seal_user_values(sums: Integers, bound: UserValues) -> Bounded:
     """Seal what people's records weigh in all, by group and cell: an engine has seen to each person's limit.
 
-    >>> certify_values(np.array([[48, 48]]), PersonValues(2, ValueGrid((1.5,)))).sensitivity.l1
+    >>> seal_user_values(np.array([[48, 48]]), UserValues(2, ValueGrid((1.5,)))).sensitivity.l1
     512
     """
     if sums.shape[1:] != (bound.grid.size,):
@@ -107,7 +107,7 @@ def certify_values(sums: Integers, bound: PersonValues) -> Bounded:
 
 
 @dataclass(frozen=True)
-class PersonGroups(Bound[Bounded]):
+class UserGroups(Bound[Bounded]):
     """Each person once in each of their groups: the ``limit`` ones where they have the most records."""
 
     limit: int
@@ -118,20 +118,20 @@ class PersonGroups(Bound[Bounded]):
         check_limit(self.limit)
 
     @property
-    def weighed(self) -> PersonValues:
+    def weighed(self) -> UserValues:
         """What says which groups there are, and what is read."""
-        return PersonValues(1, by=self.by)
+        return UserValues(1, by=self.by)
 
     def reading(self, log: EventLog) -> Reading:
         """Whose record it is, and in which group."""
         return self.weighed.reading(log)
 
 
-def certify_groups(people: Integers, bound: PersonGroups) -> Bounded:
+def seal_user_groups(users: Integers, bound: UserGroups) -> Bounded:
     """Seal the number of people in each group; an engine has seen to each person's limit.
 
-    >>> certify_groups(np.array([3, 0, 1]), PersonGroups(2)).sensitivity
+    >>> seal_user_groups(np.array([3, 0, 1]), UserGroups(2)).sensitivity
     Sensitivity(l1=2, l2_squared=2, linf=1)
     """
-    most = min(bound.limit, people.size)
-    return Bounded(people, Sensitivity(l1=most, l2_squared=most, linf=1), SEAL)
+    most = min(bound.limit, users.size)
+    return Bounded(users, Sensitivity(l1=most, l2_squared=most, linf=1), SEAL)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headcount.cli import options, terminal
-from headcount.cli.engines import ENGINE, seen_events
+from headcount.cli.engines import ENGINE, local_events
 from headcount.cli.log_options import log_of, reading_options
 from headcount.cli.options import Flags
 from headcount.errors import RefusedError, UsageError
@@ -29,8 +29,8 @@ _HEADINGS = {"not counted": "not counted", "counted as unknown": "counted, but i
 def _refused_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Let flags that spend be known, so that all of them can be refused in one sentence."""
     for name, flag in flags_of(FAMILY.request_kind()).items():
-        known = dataclasses.replace(flag, choices=(), default=None, needed=False)
-        command = options.option(name, known, hidden=True)(command)
+        hidden_flag = dataclasses.replace(flag, choices=(), default=None, needed=False)
+        command = options.option(name, hidden_flag, hidden=True)(command)
     for flags in (*_CHARGING, *_SWITCHES, "--ledger"):
         command = click.option(flags, hidden=True, is_flag=flags in _SWITCHES)(command)
     return command
@@ -54,15 +54,15 @@ def command(**flags: Any) -> None:
     leaves out.
     """
     _refuse_spending(flags)
-    from headcount.events.inspect.scan import survey
+    from headcount.events.inspect.scan import scan
 
-    with seen_events(flags) as events, terminal.Bar(quiet=flags["quiet"]) as bar:
-        found = survey(log_of("events", {**flags, "events": events}, needs_items=False), bar)
+    with local_events(flags) as events, terminal.Bar(quiet=flags["quiet"]) as bar:
+        report = scan(log_of("events", {**flags, "events": events}, needs_items=False), bar)
     if flags["as_json"]:
-        terminal.print_json(found.to_json())
+        terminal.print_json(report.to_json())
     else:
-        _show(found)
-    if not found.all_counts:
+        _show(report)
+    if not report.all_counts:
         raise click.exceptions.Exit(RefusedError.exit_code)
 
 
@@ -72,9 +72,9 @@ def _refuse_spending(flags: Flags) -> None:
             "check is for the curator alone: it tells exact numbers, which no ledger can charge",
             remedy="leave --ledger out, and show nobody what check says",
         )
-    known = {name: flag.named(name) for name, flag in flags_of(FAMILY.request_kind()).items()}
-    known |= {flag.removeprefix("--").replace("-", "_"): flag for flag in (*_CHARGING, *_SWITCHES)}
-    given = [flag for name, flag in known.items() if flags[name]]
+    flag_names = {name: flag.named(name) for name, flag in flags_of(FAMILY.request_kind()).items()}
+    flag_names |= {flag.removeprefix("--").replace("-", "_"): flag for flag in (*_CHARGING, *_SWITCHES)}
+    given = [flag for name, flag in flag_names.items() if flags[name]]
     if given:
         raise UsageError(
             f"check spends nothing and has no use for {', '.join(given)}",
@@ -82,23 +82,23 @@ def _refuse_spending(flags: Flags) -> None:
         )
 
 
-def _show(found: Checked) -> None:
-    terminal.say(f"{found.source}: {some(found.rows, 'row')}. Raw data, for the curator's eyes only.")
+def _show(report: Checked) -> None:
+    terminal.say(f"{report.source}: {some(report.rows, 'row')}. Raw data, for the curator's eyes only.")
     click.echo()
-    counted = f"{some(found.records, 'record')} of {some(found.people, 'person', 'people')}"
-    does = _does(found.records)
+    counted = f"{some(report.records, 'record')} of {some(report.people, 'person', 'people')}"
+    does = _does(report.records)
     terminal.say(
-        f"Everything counts: {counted}." if found.all_counts else f"Not everything counts: {counted} {does}."
+        f"Everything counts: {counted}." if report.all_counts else f"Not everything counts: {counted} {does}."
     )
-    if found.left_out:
-        terminal.say(f"{some(found.left_out, 'row')} {_does(found.left_out)} not fulfil the conditions.")
+    if report.left_out:
+        terminal.say(f"{some(report.left_out, 'row')} {_does(report.left_out)} not fulfil the conditions.")
     for fate, heading in _HEADINGS.items():
-        rows = [each for each in found.problems if each.fate == fate]
+        rows = [problem for problem in report.problems if problem.fate == fate]
         if rows:
             click.echo()
             _show_problems(heading, rows)
     click.echo()
-    for title, text in _facts(found):
+    for title, text in _facts(report):
         terminal.say(text, bullet=f"{title:<10}", indent=" " * 10)
 
 
@@ -109,32 +109,32 @@ def _does(number: int) -> str:
 def _show_problems(heading: str, problems: list[Any]) -> None:
     from headcount.events.inspect.report import percent
 
-    rows = [[some(each.number, each.noun), percent(each.share), each.reason] for each in problems]
+    rows = [[some(problem.number, problem.noun), percent(problem.share), problem.reason] for problem in problems]
     terminal.print_table([("", "right"), ("share", "right"), (heading, "left")], rows)
 
 
-def _facts(found: Checked) -> list[tuple[str, str]]:
+def _facts(report: Checked) -> list[tuple[str, str]]:
     """Return what else there is to know: titles and sentences."""
     from headcount.events.inspect.report import percent
 
     facts = []
-    if found.activity is not None:
-        each = found.activity
+    if report.activity is not None:
+        activity = report.activity
         most = [
-            f"the most active {'person has' if people == 1 else f'{people} have'} {records:,} "
-            f"({percent(records / each.records)})"
-            for people, records in each.most
+            f"the most active {'person has' if users == 1 else f'{users} have'} {records:,} "
+            f"({percent(records / activity.records)})"
+            for users, records in activity.most
         ]
-        half = f"half have at most {some(each.median, 'record')}, 90 % at most {each.most_of_90:,}, "
-        facts.append(("People", f"{half}99 % at most {each.most_of_99:,}; {', '.join(most)}"))
-    if found.repeats is not None:
-        seen = found.repeats.share_of_people
-        among = "" if seen == 1 else f", seen in {percent(seen)} of the people"
-        share = percent(found.repeats.share) if found.repeats.records else "none"
+        half = f"half have at most {some(activity.median, 'record')}, 90 % at most {activity.most_of_90:,}, "
+        facts.append(("People", f"{half}99 % at most {activity.most_of_99:,}; {', '.join(most)}"))
+    if report.repeats is not None:
+        user_share = report.repeats.share_of_people
+        among = "" if user_share == 1 else f", seen in {percent(user_share)} of the people"
+        share = percent(report.repeats.share) if report.repeats.records else "none"
         facts.append(("Repeats", f"{share} of the records are of an item that the person has already{among}"))
-    never = found.contexts_without_records
+    never = report.contexts_without_records
     if never:
         more = f" and {len(never) - _SHOWN:,} more" if len(never) > _SHOWN else ""
-        named = ", ".join(terminal.printable(each) for each in never[:_SHOWN])
+        named = ", ".join(terminal.printable(context) for context in never[:_SHOWN])
         facts.append(("Contexts", f"none of the records that count is in {named}{more}"))
-    return facts + [("Hint", hint) for hint in found.hints]
+    return facts + [("Hint", hint) for hint in report.hints]

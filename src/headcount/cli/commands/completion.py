@@ -13,8 +13,8 @@ class _OrFiles(ShellComplete):
     """Names files where nothing else is known: most of what commands take are files and folders."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
-        found = super().get_completions(args, incomplete)
-        return found or ([] if incomplete.startswith("-") else [CompletionItem(incomplete, type="file")])
+        candidates = super().get_completions(args, incomplete)
+        return candidates or ([] if incomplete.startswith("-") else [CompletionItem(incomplete, type="file")])
 
 
 class _Bash(_OrFiles, BashComplete):

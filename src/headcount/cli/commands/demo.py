@@ -67,7 +67,7 @@ def _folder(out: str) -> Path:
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file", remedy="choose another --out")
     ours = {"visits.parquet", "venues.csv", "release", "report.html"}
-    strange = [each.name for each in folder.iterdir() if each.name not in ours] if folder.exists() else []
+    strange = [path.name for path in folder.iterdir() if path.name not in ours] if folder.exists() else []
     if strange:
         raise UsageError(
             f"{folder} exists and holds {strange[0]!r}, which is not from a demo", remedy="choose another --out"
@@ -149,5 +149,5 @@ def _footnote(release: Release, rows: list[dict[str, Any]]) -> str:
         low, high = whole(math.floor(rows[0]["low"])), whole(math.ceil(rows[0]["high"]))
         first = f"that of the first count goes from {low} to {high}"
         return f"* of {release.bounded}; {level} of all intervals hold, on average over all rows, and {first}"
-    reach = whole(math.ceil(rows[0]["high"] - rows[0]["count"]))
-    return f"* of {release.bounded}; within ±{reach} with probability {level}"
+    half_width = whole(math.ceil(rows[0]["high"] - rows[0]["count"]))
+    return f"* of {release.bounded}; within ±{half_width} with probability {level}"

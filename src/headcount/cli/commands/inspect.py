@@ -12,7 +12,7 @@ from headcount.cli.commands.pack import release_command
 from headcount.cli.log_options import reading_options
 from headcount.cli.suggestions import BINS, CATALOGUE, QUERIES, Suggestion, first_bins, suggestion
 from headcount.events.inspect.preview import Preview, preview
-from headcount.events.inspect.suggest_roles import well_parted
+from headcount.events.inspect.suggest_roles import with_best_delimiter
 from headcount.events.log_parameters import READERS
 from headcount.releases.formatting import some
 
@@ -33,45 +33,52 @@ def command(events: tuple[str, ...], as_json: bool, quiet: bool, **text: Any) ->
 
     Of a packed store it says how it was read. This is raw data, for the curator's eyes only.
     """
-    from headcount.events.log import the_store
-    from headcount.events.sources.databases.table_or_query import Asked
+    from headcount.events.log import store_path
+    from headcount.events.sources.databases.table_or_query import TableOrQuery
     from headcount.events.sources.files.formats import TextOptions
-    from headcount.events.sources.naming import shown
+    from headcount.events.sources.naming import redact
     from headcount.events.sources.source import open_source
 
-    said = options.read(text, READERS["inspected"].flags())
-    asked = Asked(said.pop("table"), said.pop("query"))
-    how = TextOptions(**said)
-    store = the_store(events)
+    text_settings = options.read(text, READERS["inspected"].flags())
+    table_or_query = TableOrQuery(text_settings.pop("table"), text_settings.pop("query"))
+    how = TextOptions(**text_settings)
+    store = store_path(events)
     if store is not None:
-        asked.refuse(str(store))
+        table_or_query.refuse(str(store))
         _show_store(store, how, as_json=as_json)
         return
-    source, delimiter = well_parted(open_source(list(events), how, asked))
+    source, delimiter = with_best_delimiter(open_source(list(events), how, table_or_query))
     with terminal.Bar(quiet=quiet) as bar:
-        seen = preview(source, bar)
+        file_preview = preview(source, bar)
     flags = _repeated(text if delimiter is None else {**text, "delimiter": delimiter})
-    found = suggestion([shown(each) for each in events], seen, flags)
+    proposal = suggestion([redact(entry) for entry in events], file_preview, flags)
     if as_json:
-        told = {"source": seen.source, "rows": seen.rows, "columns": seen.columns}
-        ranking = {} if found.ranking is None else {"ranking": terminal.command_line(found.ranking)}
-        terminal.print_json({**told, "command": terminal.command_line(found.parts), **ranking})
+        summary = {"source": file_preview.source, "rows": file_preview.rows, "columns": file_preview.columns}
+        ranking = {} if proposal.ranking is None else {"ranking": terminal.command_line(proposal.ranking)}
+        terminal.print_json({**summary, "command": terminal.command_line(proposal.parts), **ranking})
         return
-    click.echo(f"{source.name}: {some(seen.rows, 'row')}. Raw data, for the curator's eyes only.\n")
+    click.echo(f"{source.name}: {some(file_preview.rows, 'row')}. Raw data, for the curator's eyes only.\n")
     columns = [("column", "left"), ("type", "left"), ("nulls", "right"), ("first rows", "left")]
     rows = [
-        [each["name"], each["type"], f"{each['nulls']:,}", " · ".join(_short(value) for value in each["first"])]
-        for each in seen.columns
+        [
+            entry["name"],
+            entry["type"],
+            f"{entry['nulls']:,}",
+            " · ".join(_short(value) for value in entry["first"]),
+        ]
+        for entry in file_preview.columns
     ]
     terminal.print_table(columns, rows)
-    _show_suggestion(found, seen)
+    _show_suggestion(proposal, file_preview)
 
 
 def _repeated(text: options.Flags) -> list[str]:
     """Return the flags that say how text is written, or what is read of a database, as they were given."""
     given = [(flag, text[name], flag.named(name)) for name, flag in READERS["inspected"].flags().items()]
-    told = [(flag, value, named) for flag, value, named in given if value not in (None, False, flag.default)]
-    return [part for flag, value, named in told for part in ([named] if flag.switch else [named, value])]
+    given_flags = [
+        (flag, value, named) for flag, value, named in given if value not in (None, False, flag.default)
+    ]
+    return [part for flag, value, named in given_flags for part in ([named] if flag.switch else [named, value])]
 
 
 def _show_store(path: Any, how: TextOptions, *, as_json: bool) -> None:
@@ -84,11 +91,11 @@ def _show_store(path: Any, how: TextOptions, *, as_json: bool) -> None:
     source = open_store(path)
     log = packed_log(source)
     parts = release_command(source.name, [])
-    columns = [{"name": each.name, "type": plain_type(each.type)} for each in source.schema]
+    columns = [{"name": field.name, "type": plain_type(field.type)} for field in source.schema]
     if as_json:
-        seen = {"source": source.name, "packed": True, "rows": source.records, "users": source.users.size}
-        asked = {"events": source.events, "items": len(log.catalogue.ids), "columns": columns}
-        terminal.print_json({**seen, **asked, "command": terminal.command_line(parts)})
+        store_facts = {"source": source.name, "packed": True, "rows": source.records, "users": source.users.size}
+        log_facts = {"events": source.events, "items": len(log.catalogue.ids), "columns": columns}
+        terminal.print_json({**store_facts, **log_facts, "command": terminal.command_line(parts)})
         return
     held = f"{some(source.records, 'record')} of {some(source.users.size, 'user')}"
     click.echo(f"{source.name}: a packed store, {held}. Raw data, for the curator's eyes only.\n")
@@ -99,34 +106,34 @@ def _show_store(path: Any, how: TextOptions, *, as_json: bool) -> None:
     _show_commands(["headcount", "check", source.name], parts)
 
 
-def _show_suggestion(found: Suggestion, seen: Preview) -> None:
+def _show_suggestion(proposal: Suggestion, file_preview: Preview) -> None:
     """Show what to copy, and what to see to."""
     click.echo()
-    if found.ranking is None:
-        _show_query(found, seen)
+    if proposal.ranking is None:
+        _show_query(proposal, file_preview)
         return
     click.echo(f"To release from it, list the items that may be released in {CATALOGUE}, correct and run:\n")
-    _show_commands(found.check, found.parts)
+    _show_commands(proposal.check, proposal.parts)
     click.echo("\nWithout a public list of items, or for the best 20 alone:\n")
-    click.echo(_folded(found.ranking))
-    if found.doubt is not None:
+    click.echo(_folded(proposal.ranking))
+    if proposal.doubt is not None:
         click.echo()
-        terminal.say(found.doubt)
+        terminal.say(proposal.doubt)
 
 
-def _show_query(found: Suggestion, seen: Preview) -> None:
+def _show_query(proposal: Suggestion, file_preview: Preview) -> None:
     """Show how people in rows are asked about: bins, a query and the command."""
-    own = found.read[found.read.index("--user") + 1] if "--user" in found.read else None
-    one = "." if own else ", one row per person. If people have several, add --user."
-    bins, query = first_bins(seen, own)
+    own = proposal.read[proposal.read.index("--user") + 1] if "--user" in proposal.read else None
+    user_note = "." if own else ", one row per person. If people have several, add --user."
+    bins, query = first_bins(file_preview, own)
     terminal.say(
-        f"It looks like a table of people{one} Say in {BINS} which values there may be, from what is public "
+        f"It looks like a table of people{user_note} Say in {BINS} which values there may be, from what is public "
         f"and not from the table, and in {QUERIES} what you want to know; docs/query.md tells how. For example:"
     )
     for name, lines in ((BINS, bins), (QUERIES, [query])):
         click.echo("\n".join(["", f"  {name}", *(f"      {terminal.printable(line)}" for line in lines)]))
     click.echo("\nThen run:\n")
-    click.echo(_folded(found.parts))
+    click.echo(_folded(proposal.parts))
 
 
 def _show_commands(check: list[str], release: list[str]) -> None:
@@ -154,7 +161,7 @@ def _folded(parts: list[str]) -> str:
             lines.append(line)
             line = "    "
         line += word if not line.strip() else f" {word}"
-    return " \\\n".join(f"  {each}" for each in [*lines, line])
+    return " \\\n".join(f"  {text_line}" for text_line in [*lines, line])
 
 
 def _short(value: str | None) -> str:

@@ -25,19 +25,21 @@ def command(as_json: bool) -> None:
         terminal.print_json(methods)
         return
     family, flags = None, dict[str, Flag]()
-    for each in methods:
-        if family is None or each["family"] != family.name:
-            family = FAMILIES[each["family"]]
+    for method in methods:
+        if family is None or method["family"] != family.name:
+            family = FAMILIES[method["family"]]
             flags = flags_of(family.request_kind())
             click.echo(click.style(f"{family.heading}: {family.words}", underline=True) + "\n")
-        name = click.style(each["name"].ljust(max(15, len(each["name"]) + 1)), bold=True)
-        click.echo(f"{name}{Standing(each['standing']).words}")
-        terminal.say(summary(each["name"]), indent="    ")
-        takes = [flags[name].named(name) if name in flags else f"--option {name}=…" for name in each["parameters"]]
+        name = click.style(method["name"].ljust(max(15, len(method["name"]) + 1)), bold=True)
+        click.echo(f"{name}{Standing(method['standing']).words}")
+        terminal.say(summary(method["name"]), indent="    ")
+        takes = [
+            flags[name].named(name) if name in flags else f"--option {name}=…" for name in method["parameters"]
+        ]
         terminal.say(", ".join(takes), indent="      ", bullet="    Takes ")
-        if each["reason"]:
-            terminal.say(each["reason"], indent="      ", bullet="    Not private: ")
-        terminal.say(each["reference"], indent="      ", bullet="    From ")
+        if method["reason"]:
+            terminal.say(method["reason"], indent="      ", bullet="    Not private: ")
+        terminal.say(method["reference"], indent="      ", bullet="    From ")
         click.echo()
     terminal.say(
         "All promises are for adding or removing one person with everything they ever did. They are pure ε, or "

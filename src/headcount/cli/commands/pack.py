@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from headcount.cli import options, terminal
-from headcount.cli.charged import note_what_was_met
+from headcount.cli.charged import note_dropped_records
 from headcount.cli.log_options import log_of, reading_options
 from headcount.cli.options import Flags
 from headcount.releases.formatting import some
@@ -48,9 +48,9 @@ def command(**flags: Any) -> None:
         log = log_of("events", flags)
         pack(log, target, progress=bar, force=flags["force"])
     store = open_store(target)
-    size = sum(each.stat().st_size for each in target.iterdir())
+    size = sum(path.stat().st_size for path in target.iterdir())
     if not flags["quiet"]:
-        note_what_was_met(store.tally, log)
+        note_dropped_records(store.tally, log)
     if flags["as_json"]:
         seconds = round(time.monotonic() - begin, 3)
         terminal.print_json({"store": str(target), "bytes": size, "seconds": seconds})

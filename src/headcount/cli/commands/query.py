@@ -47,11 +47,11 @@ def command(degrees: str | None, **flags: Any) -> None:
         return
     release, folder = spent.release, str(spent.folder)
     sheets = ["headcount", "export", folder, "--to", f"{spent.folder.name or 'answers'}-sheets"]
-    made = f"{some(release.answers.num_rows, 'answer')}, of {release.bounded}"
+    summary = f"{some(release.answers.num_rows, 'answer')}, of {release.bounded}"
     if SYNTHETIC.name in release.tables:
-        made += f", and {some(release.tables[SYNTHETIC.name].num_rows, SYNTHETIC.noun)}"
+        summary += f", and {some(release.tables[SYNTHETIC.name].num_rows, SYNTHETIC.noun)}"
     above = partial(_show_answers, release)
-    show(spent, flags, made, sheets, ["headcount", "explain", folder], above=above)
+    show(spent, flags, summary, sheets, ["headcount", "explain", folder], above=above)
 
 
 def _show_answers(release: Release) -> None:

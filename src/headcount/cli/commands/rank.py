@@ -12,7 +12,7 @@ from headcount.cli.charged import charged_options, ledger_fields, spend
 from headcount.cli.commands.top import show_table
 from headcount.errors import UsageError
 from headcount.methods.rankings import FAMILY
-from headcount.releases.ordering import told_nothing
+from headcount.releases.ordering import undecided_contexts
 
 if TYPE_CHECKING:
     from headcount.releases.release import Release
@@ -43,18 +43,18 @@ def command(**flags: Any) -> None:
         return
     release, target = spent.release, spent.target
     if flags["as_json"]:
-        found: dict[str, Any] = {"guarantee": release.guarantee.to_json(), "ranking": release.ranking.to_pylist()}
-        if told_nothing(release.chosen):
-            found["nothing_told"] = list(told_nothing(release.chosen))
+        result: dict[str, Any] = {"guarantee": release.guarantee.to_json(), "ranking": release.ranking.to_pylist()}
+        if undecided_contexts(release.chosen):
+            result["nothing_told"] = list(undecided_contexts(release.chosen))
         if target is not None:
-            found |= {"out": str(target), **spent.timing}
+            result |= {"out": str(target), **spent.timing}
         if target is not None or spent.charging is not None:
-            found |= ledger_fields(release)
-        terminal.print_json(found)
+            result |= ledger_fields(release)
+        terminal.print_json(result)
         return
     contexts = release.contexts or (None,)
     for context in contexts:
-        show_table(release, release.top(int(flags["k"]), context), asked=context, last=context == contexts[-1])
+        show_table(release, release.top(int(flags["k"]), context), context=context, last=context == contexts[-1])
     if target is not None and not flags["quiet"]:
         _say_where(release, target)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount._internal.parameters import whole_text
+from headcount._internal.parameters import read_whole_number
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, show, spend
 from headcount.cli.command_groups import Actions
@@ -65,8 +65,8 @@ def fit(**flags: Any) -> None:
         return
     shown = PREDICTIONS if PREDICTIONS.name in spent.release.tables else ITEMS
     many = some(spent.release.tables[shown.name].num_rows, shown.noun)
-    made = many if shown is PREDICTIONS else f"A model of {many}"
-    show(spent, flags, made, *_next(spent.release, str(spent.folder)))
+    summary = many if shown is PREDICTIONS else f"A model of {many}"
+    show(spent, flags, summary, *_next(spent.release, str(spent.folder)))
 
 
 _OWN: Mapping[str, Any] = {
@@ -92,7 +92,7 @@ def predict(model: str, own: str | None, user: str | None, items: str | None, as
     A model that was fitted with --asked holds predictions for named people instead; these are shown.
     """
     fitted = _load(model)
-    listed = None if items is None else [each.strip() for each in items.split(",") if each.strip()]
+    listed = None if items is None else [item.strip() for item in items.split(",") if item.strip()]
     if own is not None and user is not None:
         raise UsageError("--user names somebody who is in the log", remedy="leave it or --user-ratings out")
     if own is not None:
@@ -126,23 +126,29 @@ def recommend(model: str, own: str | None, has: str | None, context: str | None,
     A model of ratings goes by a person's ratings, one of visits by their items.
     """
     fitted = _load(model)
-    _show(fitted, fitted.recommend(_given(fitted, own, has), whole_text(k, "-k"), context), as_json=as_json)
+    _show(
+        fitted,
+        fitted.recommend(_read_user_input(fitted, own, has), read_whole_number(k, "-k"), context),
+        as_json=as_json,
+    )
 
 
-def _given(fitted: NeighbourModel, own: str | None, has: str | None) -> dict[str, str] | list[str]:
+def _read_user_input(
+    fitted: NeighbourModel, own: str | None, items_path: str | None
+) -> dict[str, str] | list[str]:
     """Read what a person has or rated, as the model needs it; items stay text, as everywhere in CSV files."""
     from headcount.methods.recommender.pair_files import items_in
 
-    if own is not None and has is not None:
+    if own is not None and items_path is not None:
         raise UsageError("--user-ratings and --user-items are both given", remedy="leave one of them out")
-    if fitted.knows_visits and has is None:
+    if fitted.knows_visits and items_path is None:
         raise UsageError(
             "this model was learnt from visits, and recommends by what a person has",
             remedy="add --user-items FILE" + ("" if own is None else " in place of --user-ratings"),
         )
     if not fitted.knows_visits and own is None:
         raise UsageError("this model was learnt from ratings", remedy="add --user-ratings FILE")
-    return items_in(has) if has is not None else _ratings(str(own))
+    return items_in(items_path) if items_path is not None else _ratings(str(own))
 
 
 @command.command(
@@ -157,7 +163,7 @@ def _given(fitted: NeighbourModel, own: str | None, has: str | None) -> dict[str
 def related(model: str, item: str, k: str, as_json: bool) -> None:
     """Show the K items that belong most to ITEM, an id or a label."""
     fitted = _load(model)
-    _show(fitted, fitted.related(item, whole_text(k, "-k")), as_json=as_json, is_public=True)
+    _show(fitted, fitted.related(item, read_whole_number(k, "-k")), as_json=as_json, is_public=True)
 
 
 def _load(folder: str) -> Any:

@@ -40,13 +40,13 @@ def command(**flags: Any) -> None:
     if spent is None:
         return
     release = spent.release
-    held = {name: each for name, each in release.tables.items() if not table(name).beside}
+    held = {name: rows for name, rows in release.tables.items() if not table(name).beside}
     beside = "".join(f", and {table(name).beside}" for name in release.tables if table(name).beside)
-    made = " and ".join(some(each.num_rows, table(name).noun) for name, each in held.items())
-    nothing = not any(each.num_rows for each in held.values())
+    summary = " and ".join(some(rows.num_rows, table(name).noun) for name, rows in held.items())
+    nothing = not any(rows.num_rows for rows in held.values())
     has_totals = "totals" in release.tables and not nothing
     above: Callable[[], None] | None = partial(show_totals, release) if has_totals else None
-    words = nothing_selected(release) if nothing else f"{made}, of {release.bounded}{beside}"
+    words = nothing_selected(release) if nothing else f"{summary}, of {release.bounded}{beside}"
     show(spent, flags, words, *_next(release, spent.folder, nothing=nothing), above=above)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount._internal.parameters import whole_text
+from headcount._internal.parameters import read_whole_number
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, show, spend
 from headcount.cli.command_groups import Actions
@@ -53,7 +53,7 @@ def release(**flags: Any) -> None:
     Everybody counts with all they tagged. With --delta the noise is Gaussian and the model better; without, the
     promise is pure ε.
     """
-    from headcount.methods.partition_selection.plan import found_nothing
+    from headcount.methods.partition_selection.plan import find_empty_selection
 
     spent = spend(FAMILY, flags)
     if spent is None:
@@ -61,10 +61,16 @@ def release(**flags: Any) -> None:
     folder = str(spent.folder)
     synthetic = ["headcount", "tags", "profiles", folder, "--out", "synthetic.parquet"]
     model = [["headcount", "tags", "topics", folder], ["headcount", "explain", folder]]
-    if found_nothing(spent.release.chosen) is not None:
+    if find_empty_selection(spent.release.chosen) is not None:
         show(spent, flags, nothing_selected(spent.release))
         return
-    show(spent, flags, _what(spent.release), synthetic, *(model if TAGS.name in spent.release.tables else []))
+    show(
+        spent,
+        flags,
+        _describe_model(spent.release),
+        synthetic,
+        *(model if TAGS.name in spent.release.tables else []),
+    )
 
 
 @command.command(
@@ -83,7 +89,7 @@ def recommend(folder: str, resource: str, mine: str | None, k: str, as_json: boo
     """Recommend tags for a resource from a RELEASE folder, and from your own tags if you give them."""
     from headcount.methods.tags.recommend import ReleasedModel
 
-    loaded, many = _loaded(folder), whole_text(k, "-k")
+    loaded, many = _loaded(folder), read_whole_number(k, "-k")
     model, own = ReleasedModel.of(loaded), _own_tags(mine)
     rows = model.recommend(resource, k=many, mine=own)
     _note_if_not_private(loaded)
@@ -117,7 +123,7 @@ def profiles(folder: str, out: str, seed: str, force: bool, as_json: bool) -> No
     import pyarrow.parquet as pq
 
     from headcount.cli.lab.outputs import seed_of
-    from headcount.methods.tags.synthesize import profiles as drawn
+    from headcount.methods.tags.synthesize import synthesize as drawn
 
     if Path(out).exists() and not force:
         raise UsageError.taken(out, "--out")
@@ -148,7 +154,7 @@ def topics(folder: str, to: str | None, force: bool, k: str, as_json: bool) -> N
 
     if to is not None and Path(to).exists() and not force:
         raise UsageError.taken(to, "--to")
-    loaded, many = _loaded(folder), whole_text(k, "-k")
+    loaded, many = _loaded(folder), read_whole_number(k, "-k")
     rows = topic_lists(loaded, many)
     if to is not None:
         from headcount.reports.parts.topics import write_topics
@@ -159,7 +165,7 @@ def topics(folder: str, to: str | None, force: bool, k: str, as_json: bool) -> N
         terminal.print_json(rows)
         return
     shown = [
-        [row["topic"], per_cent(row["weight"]), ", ".join(each["name"] for each in row["tags"])] for row in rows
+        [row["topic"], per_cent(row["weight"]), ", ".join(tag["name"] for tag in row["tags"])] for row in rows
     ]
     terminal.print_table([("topic", "right"), ("share", "right"), ("tags", "left")], shown)
     if to is not None:
@@ -168,20 +174,20 @@ def topics(folder: str, to: str | None, force: bool, k: str, as_json: bool) -> N
 
 def _loaded(folder: str) -> Release:
     """Load a release; refuse one of which no tag was selected."""
-    from headcount.methods.partition_selection.plan import found_nothing
+    from headcount.methods.partition_selection.plan import find_empty_selection
     from headcount.releases.release import load
 
     loaded = load(folder)
-    if found_nothing(loaded.chosen) is not None:
+    if find_empty_selection(loaded.chosen) is not None:
         raise UsageError(nothing_selected(loaded), remedy="`headcount explain` says what helps")
     return loaded
 
 
-def _what(made: Release) -> str:
-    if TAGS.name not in made.tables:
-        return some(made.tables[ASSIGNMENTS.name].num_rows, ASSIGNMENTS.noun)
-    sizes = [some(made.tables[each.name].num_rows, each.columns[0]) for each in (TAGS, RESOURCES)]
-    chosen = made.chosen["model/pairs"]
+def _describe_model(fitted: Release) -> str:
+    if TAGS.name not in fitted.tables:
+        return some(fitted.tables[ASSIGNMENTS.name].num_rows, ASSIGNMENTS.noun)
+    sizes = [some(fitted.tables[table.name].num_rows, table.columns[0]) for table in (TAGS, RESOURCES)]
+    chosen = fitted.chosen["model/pairs"]
     pairs = (
         f", {chosen['tags']:,} of the tags on {chosen['resources']:,} of the resources"
         if chosen["measured"]
@@ -199,7 +205,7 @@ def _own_tags(path: str | None) -> list[str]:
     source = open_source(path)
     if "tag" not in source.names:
         raise DataError(f"{path} has no column tag", remedy="give your tags in a column of that name")
-    return [str(each) for batch in source.batches(["tag"]) for each in batch.column("tag").to_pylist() if each]
+    return [str(tag) for batch in source.batches(["tag"]) for tag in batch.column("tag").to_pylist() if tag]
 
 
 def _note_if_not_private(loaded: Release) -> None:

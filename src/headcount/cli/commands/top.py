@@ -13,7 +13,7 @@ from headcount.cli import options, terminal
 from headcount.errors import UsageError
 from headcount.methods.totals import GROUPS, QUANTILES
 from headcount.releases.formatting import per_cent, whole
-from headcount.releases.ordering import order_words, told_nothing
+from headcount.releases.ordering import describe_order, undecided_contexts
 
 if TYPE_CHECKING:
     from headcount.releases.release import Release
@@ -77,7 +77,7 @@ def show(folder: str, k: int, context: str | None, shape: str) -> None:
     else:
         rows = release.top(k, context)
     if shape == "table":
-        show_table(release, rows, asked=context)
+        show_table(release, rows, context=context)
         return
     if not release.is_private:
         terminal.note("NOT PRIVATE: " + _why(release))
@@ -113,9 +113,9 @@ def show_totals(release: Release) -> None:
 
 def nothing_selected(release: Release) -> str:
     """Say of what none was selected, so that there is nothing to show."""
-    from headcount.methods.partition_selection.plan import found_nothing
+    from headcount.methods.partition_selection.plan import find_empty_selection
 
-    nothing = found_nothing(release.chosen)
+    nothing = find_empty_selection(release.chosen)
     return f"No {'item' if nothing is None else nothing.noun} was selected, so the release is empty"
 
 
@@ -126,10 +126,12 @@ def _columns(release: Release, rows: list[dict[str, Any]], context: str | None) 
     return ["rank", "item", "label", "count", "low", "high", *([] if context is None else ["context"])]
 
 
-def show_table(release: Release, rows: list[dict[str, Any]], *, asked: str | None, last: bool = True) -> None:
+def show_table(release: Release, rows: list[dict[str, Any]], *, context: str | None, last: bool = True) -> None:
     """Lay answers out for a terminal, with labels where there are any; the last table says what is promised."""
-    if asked is not None and asked.casefold() in {name.casefold() for name in told_nothing(release.chosen)}:
-        terminal.say(f"Nothing can be told of {terminal.printable(asked)}: all is within the noise.")
+    if context is not None and context.casefold() in {
+        name.casefold() for name in undecided_contexts(release.chosen)
+    }:
+        terminal.say(f"Nothing can be told of {terminal.printable(context)}: all is within the noise.")
         click.echo()
         if last:
             _say_order(release)
@@ -141,13 +143,13 @@ def show_table(release: Release, rows: list[dict[str, Any]], *, asked: str | Non
     labelled = any(row["label"] for row in rows)
     columns = [("", "right"), ("item", "left")]
     columns += [("label", "left")] if labelled else []
-    numbers = [each for each in ("count", "low", "high") if each in rows[0]]
-    columns += [(each, "right") for each in numbers]
+    numbers = [column for column in ("count", "low", "high") if column in rows[0]]
+    columns += [(column, "right") for column in numbers]
     lines = []
     for row in rows:
         names = [row["item"], row["label"]] if labelled else [row["item"]]
-        lines.append([row["rank"], *names, *(_outward(row[each], each) for each in numbers)])
-    if asked is not None:
+        lines.append([row["rank"], *names, *(_outward(row[column], column) for column in numbers)])
+    if context is not None:
         click.echo(f"Best for {terminal.printable(rows[0]['context'])}\n")
     terminal.print_table(columns, lines)
     click.echo()
@@ -165,15 +167,15 @@ def show_table(release: Release, rows: list[dict[str, Any]], *, asked: str | Non
     average = ", which hold on average over all rows" if release.interval.average else ""
     sentences = [f"{counts} of {what}, with {level} intervals{average}. {release.guarantee.short()}."]
     sentences += [release.uncovered] if release.uncovered is not None else []
-    terminal.say(" ".join([*sentences, *order_words(release.chosen)]))
+    terminal.say(" ".join([*sentences, *describe_order(release.chosen)]))
 
 
 def _say_order(release: Release) -> None:
     """Say what a ranking without counts is by, what is promised, and how far its order can be relied on."""
     if not release.is_private:
         terminal.say("NOT PRIVATE: " + _why(release))
-    told = f"Directly ranked by the number of people, without counts. {release.guarantee.short()}."
-    terminal.say(" ".join([told, *order_words(release.chosen)]))
+    sentence = f"Directly ranked by the number of people, without counts. {release.guarantee.short()}."
+    terminal.say(" ".join([sentence, *describe_order(release.chosen)]))
 
 
 def _outward(number: float, column: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from headcount._internal.parameters import plain_value, whole_text
+from headcount._internal.parameters import plain_value, read_whole_number
 from headcount.cli import options, terminal
 from headcount.cli.lab import outputs
 from headcount.cli.log_options import log_of, reading_options
@@ -85,12 +85,12 @@ def knn(**flags: Any) -> None:
         from headcount.lab.attack.sybil_knn import mount
         from headcount.lab.recommender.raw_ratings import ratings_of
 
-        found = mount(ratings_of(log).ratings, _recommender(flags, log, attack.seed), attack, bar)
-    said = {"attack": "knn", "method": flags["method"], **_settings(flags, attack), **found.to_json()}
+        outcome = mount(ratings_of(log).ratings, _recommender(flags, log, attack.seed), attack, bar)
+    result = {"attack": "knn", "method": flags["method"], **_settings(flags, attack), **outcome.to_json()}
     if flags["as_json"]:
-        terminal.print_json(said)
+        terminal.print_json(result)
     else:
-        _show(said)
+        _show(result)
     terminal.note(NOT_PRIVATE)
 
 
@@ -115,8 +115,8 @@ def _looks(flags: Flags) -> Any:
 def _attack(flags: Flags) -> Any:
     from headcount.lab.attack.sybil_knn import Attack
 
-    whole = {name: whole_text(flags[name], f"--{name}") for name in ("victims", "known", "guesses")}
-    fakes = whole_text(flags["fakes"] or str(_k(flags)), "--fakes")
+    whole = {name: read_whole_number(flags[name], f"--{name}") for name in ("victims", "known", "guesses")}
+    fakes = read_whole_number(flags["fakes"] or str(_k(flags)), "--fakes")
     share = plain_value(flags["meanwhile"] or "0.001")
     if isinstance(share, str | bool):
         raise UsageError("meanwhile must be a share from 0 to 0.5", given=flags["meanwhile"])
@@ -125,7 +125,7 @@ def _attack(flags: Flags) -> Any:
 
 
 def _k(flags: Flags) -> int:
-    return whole_text(flags["k"] or "40", "-k")
+    return read_whole_number(flags["k"] or "40", "-k")
 
 
 def _log(flags: Flags) -> Any:
@@ -143,7 +143,7 @@ def _log(flags: Flags) -> Any:
     )
     for _ in coded.batches():
         pass
-    listed = [] if coded.items is None else [each for each in coded.items.ids.to_pylist() if each != ""]
+    listed = [] if coded.items is None else [item for item in coded.items.ids.to_pylist() if item != ""]
     return replace(log, catalogue=Catalogue.of(listed))
 
 
@@ -170,30 +170,32 @@ def _recommender(flags: Flags, log: Any, seed: int) -> Any:
 def _settings(flags: Flags, attack: Any) -> dict[str, Any]:
     """Return what was attacked, and how, as far as the method and the way of looking have it."""
     defaults = {"by": "user", "metric": "cos", "k": _k(flags), "epsilon": "1", "delta": "1e-6"}
-    said = {
+    settings = {
         name: flags[name] if flags[name] is not None and name != "k" else default
         for name, default in defaults.items()
         if flags["method"] in _USED_BY[name]
     }
     ways = {"fakes": attack.fakes} if attack.looks == "once" else {"meanwhile": attack.meanwhile}
-    return {**said, "known": attack.known, "looks": attack.looks, **ways, "seed": attack.seed}
+    return {**settings, "known": attack.known, "looks": attack.looks, **ways, "seed": attack.seed}
 
 
-def _show(said: dict[str, Any]) -> None:
+def _show(result: dict[str, Any]) -> None:
     how = (
-        f"{said['fakes']:,} fake users copied these and read what they were recommended"
-        if said["looks"] == "once"
+        f"{result['fakes']:,} fake users copied these and read what they were recommended"
+        if result["looks"] == "once"
         else "fake users, one for each, read what went with it, before and after the rest was rated"
     )
     terminal.say(
-        f"{said['recovered']:,} of {said['guessed']:,} guesses were right. {said['victims']:,} people were "
-        f"attacked, of each of whom {said['known']} ratings were known: {how}."
+        f"{result['recovered']:,} of {result['guessed']:,} guesses were right. {result['victims']:,} people were "
+        f"attacked, of each of whom {result['known']} ratings were known: {how}."
     )
     click.echo()
     rows = []
-    for name, found in said["baselines"].items():
-        low, high = (_times(end) for end in found["interval"])
-        rows.append([_BASELINES[name], f"{found['recovered']:,.1f}", _times(found["times"]), f"{low} to {high}"])
+    for name, baseline in result["baselines"].items():
+        low, high = (_times(end) for end in baseline["interval"])
+        rows.append(
+            [_BASELINES[name], f"{baseline['recovered']:,.1f}", _times(baseline["times"]), f"{low} to {high}"]
+        )
     columns = [
         ("guessing by", "left"),
         ("right", "right"),

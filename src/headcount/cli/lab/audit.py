@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from headcount._internal.parameters import is_whole, whole_text
+from headcount._internal.parameters import is_whole, read_whole_number
 from headcount.cli import options, terminal
 from headcount.cli.lab import audit_findings
-from headcount.cli.lab.audit_runs import Job, Outcome, Way, run_all
+from headcount.cli.lab.audit_runs import AuditMode, Job, Outcome, run_all
 from headcount.cli.log_options import log_of, reading_options
 from headcount.cli.options import Flags
 from headcount.errors import UnknownNameError, UsageError
@@ -27,7 +27,7 @@ _EXPOSED = "NOT PRIVATE: this was read from the log itself, without protection. 
 _LARGEST_LIMIT = 1_000  # neighbours have some times as many records
 
 
-def _known(context: click.Context, argument: click.Parameter, name: str) -> str:  # noqa: ARG001 - Click's way
+def _validate_method(context: click.Context, argument: click.Parameter, name: str) -> str:  # noqa: ARG001 - Click's way
     """Refuse what cannot be audited, before anything is said about a log."""
     from headcount.lab.audit.targets import NAMES
 
@@ -48,7 +48,7 @@ def _known(context: click.Context, argument: click.Parameter, name: str) -> str:
         "headcount audit hpa visits.parquet --user user --item venue --items venues.csv",
     ),
 )
-@click.argument("method", metavar="METHOD|all", callback=_known)
+@click.argument("method", metavar="METHOD|all", callback=_validate_method)
 @reading_options("audited", configured=False)
 @click.option("--epsilon", default="1", show_default=True, metavar="E[,…]", help="The ε that is claimed.")
 @click.option("--delta", metavar="D", help="Audit Gaussian noise, or item selection, with this δ.")
@@ -99,27 +99,27 @@ def command(**flags: Any) -> None:
     """
     _refuse_existing(flags)
     _refuse_with_replay(flags)
-    asked = _asked(flags)
-    own, jobs = _jobs(flags, asked)
+    settings = _audit_settings(flags)
+    own, jobs = _jobs(flags, settings)
     outcome = Outcome(len(jobs))
     try:
         run_all(
             jobs,
             outcome,
-            seed=asked.seed,
+            seed=settings.seed,
             own=own,
             quiet=flags["quiet"],
-            told=None if flags["as_json"] else partial(audit_findings.show, briefly=len(jobs) > 1),
+            on_result=None if flags["as_json"] else partial(audit_findings.show, briefly=len(jobs) > 1),
         )
     except KeyboardInterrupt:
         outcome.interrupted = True
-    _tell(outcome, flags)
-    if outcome.found and not all(each["violation"] for each in outcome.found):
+    _print_outcome(outcome, flags)
+    if outcome.findings and not all(finding["violation"] for finding in outcome.findings):
         terminal.note(_CAVEAT, quiet=flags["quiet"])
     if own:
         terminal.note(_EXPOSED)
     if flags["report"]:
-        _write(outcome, asked, flags)
+        _write(outcome, settings, flags)
     if outcome.interrupted:
         click.echo(outcome.in_words(), err=True)
     code = outcome.exit_code(only_proven=flags["method"] == "all")
@@ -128,7 +128,7 @@ def command(**flags: Any) -> None:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _AuditSettings:
     """What the flags say, read."""
 
     names: tuple[str, ...]
@@ -139,7 +139,7 @@ class _Asked:
     seed: int | None
 
 
-def _asked(flags: Flags) -> _Asked:
+def _audit_settings(flags: Flags) -> _AuditSettings:
     """Read the flags, and refuse what cannot be."""
     from headcount.accounting.budget import amount, probability
     from headcount.lab.audit.targets import NAMES
@@ -147,21 +147,21 @@ def _asked(flags: Flags) -> _Asked:
     seed = flags["seed"]
     if not is_whole(seed) or not 0 <= int(seed) < 1 << 31:
         raise UsageError("seed must be a whole number from 0 to 2147483647", given=seed, remedy="try --seed 1")
-    runs = None if flags["runs"] is None else whole_text(flags["runs"], "--runs")
+    runs = None if flags["runs"] is None else read_whole_number(flags["runs"], "--runs")
     if runs is not None and not 100 <= runs <= 100_000_000:
         raise UsageError(
             "runs must be a number from 100 to 100000000", given=flags["runs"], remedy="try --runs 4000"
         )
-    listed = [each.strip() for each in flags["epsilon"].split(",")]
-    epsilons = tuple(amount(each) for each in listed)
+    listed = [text.strip() for text in flags["epsilon"].split(",")]
+    epsilons = tuple(amount(text) for text in listed)
     if len(set(epsilons)) < len(epsilons):
         raise UsageError("--epsilon names an ε twice", given=flags["epsilon"], remedy="keep one of them")
-    limit = whole_text(flags["limit"], "--limit")
+    limit = read_whole_number(flags["limit"], "--limit")
     if limit > _LARGEST_LIMIT:
         raise UsageError(
             f"limit must be at most {_LARGEST_LIMIT} in an audit", given=limit, remedy="try --limit 2"
         )
-    return _Asked(
+    return _AuditSettings(
         NAMES if flags["method"] == "all" else (flags["method"],),
         epsilons,
         Decimal(0) if flags["delta"] is None else probability(flags["delta"]),
@@ -171,41 +171,41 @@ def _asked(flags: Flags) -> _Asked:
     )
 
 
-def _jobs(flags: Flags, asked: _Asked) -> tuple[bool, list[Job]]:
+def _jobs(flags: Flags, settings: _AuditSettings) -> tuple[bool, list[Job]]:
     """Return what to audit, and whether people come from a log of the user's own."""
     from headcount.cli.lab.recommender_attack import affordable, pairs_of
     from headcount.lab.audit.targets import has_edges, pairs_for, runs_for, target
 
     own: tuple[Any, ...] = ()
     _refuse_without_events(flags)
-    alone = len(asked.names) == 1
-    if flags["edges"] and alone and not has_edges(asked.names[0]):
-        raise UsageError(f"{asked.names[0]} has no item-by-context counts", remedy="leave --edges out")
+    alone = len(settings.names) == 1
+    if flags["edges"] and alone and not has_edges(settings.names[0]):
+        raise UsageError(f"{settings.names[0]} has no item-by-context counts", remedy="leave --edges out")
     if alone:  # what cannot be is said before a log is read
-        target(asked.names[0], asked.limit, asked.epsilons[0], asked.delta)
+        target(settings.names[0], settings.limit, settings.epsilons[0], settings.delta)
     if flags["events"]:
         with terminal.Bar(quiet=flags["quiet"]) as bar:
             own = pairs_of(log_of("audited", flags), bar)
     jobs = []
-    for name in asked.names:
-        for epsilon in asked.epsilons:
+    for name in settings.names:
+        for epsilon in settings.epsilons:
             try:
-                made = target(name, asked.limit, epsilon, asked.delta)
+                audit_target = target(name, settings.limit, epsilon, settings.delta)
             except UsageError:
                 if alone:
                     raise
-                made = target(name, asked.limit, epsilon)  # not all methods can use a δ
-            made = replace(made, copies=made.copies and asked.seed is not None)
+                audit_target = target(name, settings.limit, epsilon)  # not all methods can use a δ
+            audit_target = replace(audit_target, copies=audit_target.copies and settings.seed is not None)
             if flags["edges"] and has_edges(name):
-                made = replace(made, contexts=True)
-            default = runs_for(name, copies=made.copies)
-            runs = asked.runs or (affordable(default, own) if own else default)
-            made_up = partial(pairs_for, name, asked.limit, epsilon, asked.delta)
-            jobs.append(Job(made, (lambda: own) if own else made_up, runs, _way(flags)))
+                audit_target = replace(audit_target, contexts=True)
+            default = runs_for(name, copies=audit_target.copies)
+            runs = settings.runs or (affordable(default, own) if own else default)
+            synthetic_pairs = partial(pairs_for, name, settings.limit, epsilon, settings.delta)
+            jobs.append(Job(audit_target, (lambda: own) if own else synthetic_pairs, runs, _audit_mode(flags)))
     return bool(own), jobs
 
 
-def _way(flags: Flags) -> Way:
+def _audit_mode(flags: Flags) -> AuditMode:
     if flags["replay"]:
         return "replay"
     return "sequential" if flags["sequential"] else "fixed"
@@ -240,34 +240,34 @@ def _refuse_existing(flags: Flags) -> None:
         raise UsageError.taken(path, "--report")
 
 
-def _tell(outcome: Outcome, flags: Flags) -> None:
+def _print_outcome(outcome: Outcome, flags: Flags) -> None:
     """Say what became of all methods, or print it as data; of an audit that was interrupted, what is known."""
     if not flags["as_json"]:
         if flags["method"] == "all" or (outcome.interrupted and outcome.jobs > 1 and outcome.all):
             audit_findings.sum_up(outcome.all)
-        for each in outcome.so_far:
-            terminal.say(f"{each.target.shown}, so far: {each.sentence()}")
+        for finding in outcome.so_far:
+            terminal.say(f"{finding.target.shown}, so far: {finding.sentence()}")
     elif outcome.interrupted:
-        early = [each.to_json() for each in outcome.so_far]
-        said = {"error": "Interrupted", "message": outcome.in_words(), "found": outcome.found}
-        terminal.print_json({**said, "failed": outcome.failed, "so_far": early})
+        early = [finding.to_json() for finding in outcome.so_far]
+        result = {"error": "Interrupted", "message": outcome.in_words(), "found": outcome.findings}
+        terminal.print_json({**result, "failed": outcome.failed, "so_far": early})
     else:
         terminal.print_json(outcome.all if outcome.jobs > 1 else outcome.all[0])
 
 
-def _write(outcome: Outcome, asked: _Asked, flags: Flags) -> None:
+def _write(outcome: Outcome, settings: _AuditSettings, flags: Flags) -> None:
     """Write the page of everything that was finished."""
     from headcount.reports.lab.audit import write_audit_page
 
-    if not outcome.found:
+    if not outcome.findings:
         terminal.note(f"{flags['report']} was not written: no audit was finished.")
         return
     about = {
         "own_log": bool(flags["events"]),
-        "seed": asked.seed,
+        "seed": settings.seed,
         "created": datetime.now(UTC).isoformat("T", "seconds"),
         "interrupted": outcome.in_words() if outcome.interrupted else None,
     }
-    path = write_audit_page({**about, "findings": outcome.found, "failed": outcome.failed}, flags["report"])
+    path = write_audit_page({**about, "findings": outcome.findings, "failed": outcome.failed}, flags["report"])
     if not flags["quiet"]:
         terminal.note(f"{path}: open it in a browser; it needs no network.")

@@ -12,8 +12,8 @@ from headcount.cli import terminal
 from headcount.releases.formatting import per_cent
 from headcount.reports.lab.audit_sentences import (
     COULD_NOT,
+    describe_pair,
     settings_in_words,
-    story_in_words,
     verdict,
     verdicts,
     visible_in_words,
@@ -21,31 +21,33 @@ from headcount.reports.lab.audit_sentences import (
 
 _BESIDE = 50  # columns of a table that are not the event
 _MOST_SHOWN = 12  # items of one person
-_PEOPLE_SHOWN = 3
+_USERS_SHOWN = 3
 _INDENT = " " * 10
 
 
-def show(found: dict[str, Any], *, briefly: bool) -> None:
+def show(finding: dict[str, Any], *, briefly: bool) -> None:
     """Print what was found about one target, or why it could not be audited."""
-    if "error" in found:
-        terminal.say(f"{found['method']}, ε = {found['epsilon']}: {COULD_NOT}: {found['message']}", indent="    ")
+    if "error" in finding:
+        terminal.say(
+            f"{finding['method']}, ε = {finding['epsilon']}: {COULD_NOT}: {finding['message']}", indent="    "
+        )
         click.echo()
         return
-    settings = [f"ε = {found['epsilon']}", *filter(None, [settings_in_words(found)])]
-    standing = Standing(found["standing"]).words
-    click.echo(f"{click.style(found['method'], bold=True)}, {', '.join([*settings, standing])}")
-    terminal.say(found["sentence"], indent="    ")
-    if found["reason"] and found["violation"]:
-        terminal.say(f"As expected, since {found['reason']}.", indent="    ")
-    replayed = "replay" in found
-    if not found["violation"] and not replayed and visible_in_words(found):
-        terminal.say(visible_in_words(found), indent="    ")
+    settings = [f"ε = {finding['epsilon']}", *filter(None, [settings_in_words(finding)])]
+    standing = Standing(finding["standing"]).words
+    click.echo(f"{click.style(finding['method'], bold=True)}, {', '.join([*settings, standing])}")
+    terminal.say(finding["sentence"], indent="    ")
+    if finding["reason"] and finding["violation"]:
+        terminal.say(f"As expected, since {finding['reason']}.", indent="    ")
+    replayed = "replay" in finding
+    if not finding["violation"] and not replayed and visible_in_words(finding):
+        terminal.say(visible_in_words(finding), indent="    ")
     if not briefly:
         click.echo()
-        (_show_replayed if replayed else _show_pairs)(found["pairs"])
-    if found["violation"] and not replayed and not (briefly and found["standing"] == "claimed"):
+        (_show_replayed if replayed else _show_pairs)(finding["pairs"])
+    if finding["violation"] and not replayed and not (briefly and finding["standing"] == "claimed"):
         click.echo()
-        _show_evidence(max(found["pairs"], key=lambda each: each["lower_bound"]))
+        _show_evidence(max(finding["pairs"], key=lambda pair: pair["lower_bound"]))
     if briefly:
         click.echo()
 
@@ -54,23 +56,23 @@ def sum_up(ended: Sequence[dict[str, Any]]) -> None:
     """Print a table of what became of all targets, and the same in words; those that failed with their reason."""
     columns = [("method", "left"), ("standing", "left"), ("ε claimed", "right"), ("ε at least", "right"),
                ("verdict", "left")]  # fmt: skip
-    terminal.print_table(columns, [_row(each) for each in ended])
+    terminal.print_table(columns, [_row(finding) for finding in ended])
     click.echo()
     for sentence in verdicts(ended):
         terminal.say(sentence)
 
 
-def _row(each: dict[str, Any]) -> list[str]:
-    bound = "–" if each["lower_bound"] is None else f"{each['lower_bound']:.2f}"
-    return [each["method"], each["standing"], each["epsilon"], bound, verdict(each)]
+def _row(finding: dict[str, Any]) -> list[str]:
+    bound = "–" if finding["lower_bound"] is None else f"{finding['lower_bound']:.2f}"
+    return [finding["method"], finding["standing"], finding["epsilon"], bound, verdict(finding)]
 
 
 def _show_pairs(pairs: Sequence[dict[str, Any]]) -> None:
     rows, room = [], max(30, terminal.width() - _BESIDE)
-    for each in sorted(pairs, key=lambda each: -each["lower_bound"]):
-        event = each["evidence"]["event"] if each["evidence"] else "–"
+    for pair in sorted(pairs, key=lambda pair: -pair["lower_bound"]):
+        event = pair["evidence"]["event"] if pair["evidence"] else "–"
         event = event if len(event) <= room else event[: room - 1] + "…"
-        rows.append([each["name"], f"{each['runs']:,}", f"{each['lower_bound']:.2f}", event])
+        rows.append([pair["name"], f"{pair['runs']:,}", f"{pair['lower_bound']:.2f}", event])
     columns = [("neighbours", "left"), ("runs", "right"), ("ε at least", "right"), ("best event", "left")]
     terminal.print_table(columns, rows)
 
@@ -78,9 +80,9 @@ def _show_pairs(pairs: Sequence[dict[str, Any]]) -> None:
 def _show_replayed(pairs: Sequence[dict[str, Any]]) -> None:
     """Print how far each person moved what met noise, and what that costs; those who can be told come first."""
     rows = [
-        [each["name"], f"{each['draws']:,}", per_cent(each["furthest"]), f"{each['epsilon']:.2f}",
-         "told apart" if each["violation"] else "alike"]
-        for each in sorted(pairs, key=lambda each: (each["violation"] is None, -each["furthest"]))
+        [pair["name"], f"{pair['draws']:,}", per_cent(pair["furthest"]), f"{pair['epsilon']:.2f}",
+         "told apart" if pair["violation"] else "alike"]
+        for pair in sorted(pairs, key=lambda pair: (pair["violation"] is None, -pair["furthest"]))
     ]  # fmt: skip
     columns = [("neighbours", "left"), ("draws", "right"), ("moved", "right"), ("ε", "right"), ("verdict", "left")]
     terminal.print_table(columns, rows)
@@ -89,10 +91,11 @@ def _show_replayed(pairs: Sequence[dict[str, Any]]) -> None:
 def _show_evidence(pair: dict[str, Any]) -> None:
     """Print the pair in words, the event, and how often it happened in either log."""
     evidence = pair["evidence"]
-    terminal.say(f"{story_in_words(pair)}.", bullet="Pair      ", indent=_INDENT)
+    terminal.say(f"{describe_pair(pair)}.", bullet="Pair      ", indent=_INDENT)
     if "person" in pair:
         terminal.say(
-            f"the person has items {_listed(pair['person'])}; the others have {_crowd(pair['crowd'])}.",
+            f"the person has items {_listed(pair['person'])}; the others have "
+            f"{_histories_in_words(pair['crowd'])}.",
             bullet="Records   ",
             indent=_INDENT,
         )
@@ -111,8 +114,8 @@ def _listed(items: Sequence[int]) -> str:
     return ", ".join(map(str, items[:_MOST_SHOWN])) + more
 
 
-def _crowd(histories: Sequence[Sequence[int]]) -> str:
-    more = f"; … ({len(histories):,} people)" if len(histories) > _PEOPLE_SHOWN else ""
+def _histories_in_words(histories: Sequence[Sequence[int]]) -> str:
+    more = f"; … ({len(histories):,} people)" if len(histories) > _USERS_SHOWN else ""
     return (
-        "; ".join(_listed(each) for each in histories[:_PEOPLE_SHOWN]) or "nothing, since there is nobody"
+        "; ".join(_listed(history) for history in histories[:_USERS_SHOWN]) or "nothing, since there is nobody"
     ) + more

@@ -17,7 +17,7 @@ _LITTLE = 1 / 400  # of the work of a run that is a release of its own, where ma
 _KILLED = "a process was ended from outside; free some memory, or audit with fewer runs"
 
 
-Way = Literal["sequential", "fixed", "replay"]
+AuditMode = Literal["sequential", "fixed", "replay"]
 """How is audited: by bets that end when they are decided, by looks of a fixed size, or by one pair of runs."""
 
 
@@ -28,7 +28,7 @@ class Job:
     target: Any
     pairs: Callable[[], Sequence[Any]]
     runs: int
-    way: Way = "sequential"
+    mode: AuditMode = "sequential"
 
     @property
     def work(self) -> float:
@@ -46,24 +46,26 @@ class Outcome:
     interrupted: bool = False
 
     @property
-    def found(self) -> list[dict[str, Any]]:
+    def findings(self) -> list[dict[str, Any]]:
         """What was found by the audits that ended."""
-        return [each for each in self.all if "error" not in each]
+        return [entry for entry in self.all if "error" not in entry]
 
     @property
     def failed(self) -> list[dict[str, Any]]:
         """Which audits could not be run, and why."""
-        return [each for each in self.all if "error" in each]
+        return [entry for entry in self.all if "error" in entry]
 
     def in_words(self) -> str:
         """Say how far it came."""
-        return f"interrupted: {len(self.found)} of {self.jobs} audits were done"
+        return f"interrupted: {len(self.findings)} of {self.jobs} audits were done"
 
     def exit_code(self, *, only_proven: bool) -> int:
         """Return 1 for a violation, of something proven where only that counts; 3 if an audit could not be run."""
         if self.interrupted:
             return 130
-        if any(each["violation"] for each in self.found if each["standing"] == "proven" or not only_proven):
+        if any(
+            finding["violation"] for finding in self.findings if finding["standing"] == "proven" or not only_proven
+        ):
             return 1
         return 3 if self.failed else 0
 
@@ -75,7 +77,7 @@ def run_all(
     seed: int | None,
     own: bool,
     quiet: bool,
-    told: Callable[[dict[str, Any]], None] | None,
+    on_result: Callable[[dict[str, Any]], None] | None,
 ) -> None:
     """Run all jobs, and tell of each when it is done; one of several that fails is told of, and the next one run.
 
@@ -84,7 +86,7 @@ def run_all(
     from headcount.lab.processes import workers
 
     waiting, began = list(jobs), time.monotonic()
-    many = any(job.runs > _ALONE[job.target.copies] for job in jobs if job.way != "replay")
+    many = any(job.runs > _ALONE[job.target.copies] for job in jobs if job.mode != "replay")
     while waiting:
         with workers(wanted=many) as pool:
             broken = False
@@ -92,19 +94,19 @@ def run_all(
                 job, done = waiting[0], jobs[: len(jobs) - len(waiting)]
                 place = _place(done, waiting, time.monotonic() - began) if len(jobs) > 1 else ""
                 try:
-                    ended = _found(job, pool, place, outcome.so_far, seed=seed, own=own, quiet=quiet)
+                    ended = _run_audit(job, pool, place, outcome.so_far, seed=seed, own=own, quiet=quiet)
                 except Exception as error:
                     if was_interrupted(error):
                         raise KeyboardInterrupt from error
                     if len(jobs) == 1:
                         raise
                     broken = isinstance(error, BrokenProcessPool)
-                    ended = _failed(job, error)
+                    ended = _describe_failure(job, error)
                 waiting.pop(0)
                 outcome.so_far.clear()
                 outcome.all.append(ended)
-                if told is not None:
-                    told(ended)
+                if on_result is not None:
+                    on_result(ended)
 
 
 def _place(done: Sequence[Job], waiting: Sequence[Job], seconds: float) -> str:
@@ -117,7 +119,7 @@ def _place(done: Sequence[Job], waiting: Sequence[Job], seconds: float) -> str:
     return f"{place}, all in about {max(1, round(left / 60))} min"
 
 
-def _found(
+def _run_audit(
     job: Job, pool: Executor | None, place: str, so_far: list[Any], *, seed: int | None, own: bool, quiet: bool
 ) -> dict[str, Any]:
     """Audit one target, and return what was found as plain data; what is known before the end is in ``so_far``."""
@@ -127,10 +129,10 @@ def _found(
     from headcount.lab.audit.sequential import audit_sequentially
     from headcount.lab.audit.targets import has_edges
 
-    if job.way == "replay":
-        return _replayed(job, place, seed=seed, own=own, quiet=quiet)
+    if job.mode == "replay":
+        return _run_replay(job, place, seed=seed, own=own, quiet=quiet)
     with terminal.Bar(quiet=quiet) as bar:
-        finding = (audit if job.way == "fixed" else audit_sequentially)(
+        finding = (audit if job.mode == "fixed" else audit_sequentially)(
             job.target,
             job.pairs(),
             job.runs,
@@ -140,10 +142,10 @@ def _found(
             found=lambda early: so_far.__setitem__(slice(None), [early]),
         )
     data = finding.to_json()
-    for pair, entry in zip((each.pair for each in finding.attempts), data["pairs"], strict=True):
+    for pair, entry in zip((attempt.pair for attempt in finding.attempts), data["pairs"], strict=True):
         entry |= {"people": len(pair.crowd), "records": len(pair.person)}
     if own:
-        data["pairs"] = [without_log(each) for each in data["pairs"]]
+        data["pairs"] = [without_log(pair_data) for pair_data in data["pairs"]]
     case = case_of(job.target.shown)
     share, reason = (1, "") if own else case.visible_at(job.target.delta)
     visible = {"share": str(share), "reason": reason}
@@ -158,7 +160,7 @@ def _found(
     }
 
 
-def _replayed(job: Job, place: str, *, seed: int | None, own: bool, quiet: bool) -> dict[str, Any]:
+def _run_replay(job: Job, place: str, *, seed: int | None, own: bool, quiet: bool) -> dict[str, Any]:
     """Replay one target, and return what was found as plain data; of one's own log, nothing of its content."""
     from headcount.cli.lab.recommender_attack import without_log
     from headcount.lab.audit.replay_audit import replay_audit
@@ -179,7 +181,7 @@ def _replayed(job: Job, place: str, *, seed: int | None, own: bool, quiet: bool)
         entry |= {"people": len(pair.crowd), "records": len(pair.person)}
     return {
         **data,
-        "pairs": [without_log(each) for each in data["pairs"]] if own else data["pairs"],
+        "pairs": [without_log(pair_data) for pair_data in data["pairs"]] if own else data["pairs"],
         **_about(job),
         "edges": job.target.contexts and has_edges(job.target.shown),
         "lower_bound": None,
@@ -188,10 +190,10 @@ def _replayed(job: Job, place: str, *, seed: int | None, own: bool, quiet: bool)
     }
 
 
-def _failed(job: Job, error: Exception) -> dict[str, Any]:
+def _describe_failure(job: Job, error: Exception) -> dict[str, Any]:
     """Return why an audit could not be run, as plain data."""
     message = _KILLED if isinstance(error, BrokenProcessPool) else str(error)
-    known = isinstance(error, (HeadcountError, BrokenProcessPool))
+    is_expected = isinstance(error, (HeadcountError, BrokenProcessPool))
     return {
         "method": job.target.shown,
         "epsilon": str(job.target.epsilon),
@@ -200,7 +202,7 @@ def _failed(job: Job, error: Exception) -> dict[str, Any]:
         "violation": None,
         "lower_bound": None,
         "error": type(error).__name__,
-        "message": message if known else f"{type(error).__name__}: {message}",
+        "message": message if is_expected else f"{type(error).__name__}: {message}",
     }
 
 

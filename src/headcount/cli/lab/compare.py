@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from headcount._internal.parameters import whole_text
+from headcount._internal.parameters import read_whole_number
 from headcount.cli import options, terminal
 from headcount.cli.lab import outputs
 from headcount.cli.log_options import log_of, reading_options
@@ -22,7 +22,7 @@ NOT_PRIVATE = (
 )
 
 
-_ASKED: Mapping[str, tuple[str, ...]] = {
+_OPTIONS_OF_STUDY: Mapping[str, tuple[str, ...]] = {
     "counts": ("methods", "epsilon", "limits"),
     "rankings": ("methods", "epsilon", "limits", "tops", "delta"),
     "selection": ("epsilon", "limits", "shares", "delta"),
@@ -44,7 +44,7 @@ _FIELDS = {"epsilon": "epsilons", "delta": "deltas"}  # of a study, where they a
 @reading_options("compared")
 @click.option(
     "--what",
-    type=click.Choice(tuple(_ASKED)),
+    type=click.Choice(tuple(_OPTIONS_OF_STUDY)),
     default="counts",
     show_default=True,
     help="Counts; rankings by people, of `rank` and of counts; or the selection of items by --select-items.",
@@ -81,7 +81,7 @@ def command(**flags: Any) -> None:
 
         selecting = study.what == "selection" and not flags["items"]
         log = study.compared(log_of("compared", {**flags, "select_items": flags["select_items"] or selecting}))
-        processes = None if flags["processes"] is None else whole_text(flags["processes"], "--processes")
+        processes = None if flags["processes"] is None else read_whole_number(flags["processes"], "--processes")
         with outputs.parts_for(targets) as parts:
             table, facts = compare(
                 log, study, parts, name=_name(flags["events"]), processes=processes, progress=bar
@@ -90,20 +90,20 @@ def command(**flags: Any) -> None:
         from headcount.reports.charts.tidy_table import means
         from headcount.reports.lab.comparison import summary, write_comparison_page, write_comparison_pictures
 
-        said = {**MARK, "what": study.what, "seed": study.seed, "runs": study.runs}
+        metadata = {**MARK, "what": study.what, "seed": study.seed, "runs": study.runs}
         if "table" in targets:
-            save(table, targets["table"], said)
+            save(table, targets["table"], metadata)
         if "report" in targets:
             write_comparison_page(table, facts, targets["report"])
         if "plots" in targets:
             write_comparison_pictures(table, targets["plots"], study.what)
     if flags["as_json"]:
-        terminal.print_json({**said, "table": table.to_pylist()})
+        terminal.print_json({**metadata, "table": table.to_pylist()})
     else:
-        found = means(table)
+        averages = means(table)
         if study.what != "counts":
-            _show(found, study.what)
-        for sentence in summary(found, study.what):
+            _show(averages, study.what)
+        for sentence in summary(averages, study.what):
             terminal.say(sentence)
         for what, path in targets.items():
             terminal.say(f"{path}: {outputs.WHAT[what]}")
@@ -116,35 +116,43 @@ def _study(flags: Flags) -> Any:
     from headcount.lab.compare.rankings import RankingComparison
     from headcount.lab.compare.selections import SelectionComparison
 
-    kinds: dict[str, Any] = {each.what: each for each in (Comparison, RankingComparison, SelectionComparison)}
+    kinds: dict[str, Any] = {
+        study_class.what: study_class for study_class in (Comparison, RankingComparison, SelectionComparison)
+    }
     what = flags["what"]
-    for name in dict.fromkeys(each for asked in _ASKED.values() for each in asked):
-        if flags[name] is not None and name not in _ASKED[what]:
-            users = " and ".join(f"--what {each}" for each, asked in _ASKED.items() if name in asked)
+    for name in dict.fromkeys(label for option_names in _OPTIONS_OF_STUDY.values() for label in option_names):
+        if flags[name] is not None and name not in _OPTIONS_OF_STUDY[what]:
+            users = " and ".join(
+                f"--what {label}" for label, option_names in _OPTIONS_OF_STUDY.items() if name in option_names
+            )
             raise UsageError(f"{_flag(name)} is of no use with --what {what}", remedy=f"it is for {users}")
-    given = {name: flags[name] for name in _ASKED[what] if flags[name] is not None}
+    given = {name: flags[name] for name in _OPTIONS_OF_STUDY[what] if flags[name] is not None}
     if given.get("methods", "").strip() == "all":
         del given["methods"]
     lists: dict[str, Any] = {_FIELDS.get(name, name): _values(name, text) for name, text in given.items()}
     seed: dict[str, Any] = {} if flags["seed"] is None else {"seed": outputs.seed_of(flags["seed"])}
-    return kinds[what](**lists, runs=whole_text(flags["runs"], "--runs"), **seed)
+    return kinds[what](**lists, runs=read_whole_number(flags["runs"], "--runs"), **seed)
 
 
 def _values(name: str, text: str) -> tuple[Any, ...]:
     """Read the values of a list: whole numbers where such are asked for."""
     texts = listed(text, _flag(name).lstrip("-"))
-    return tuple(whole_text(each, _flag(name)) for each in texts) if name in ("limits", "tops") else tuple(texts)
+    return (
+        tuple(read_whole_number(entry, _flag(name)) for entry in texts)
+        if name in ("limits", "tops")
+        else tuple(texts)
+    )
 
 
 def _flag(name: str) -> str:
     return "-k" if name == "tops" else f"--{name}"
 
 
-def _show(found: Any, what: str) -> None:
+def _show(averages: Any, what: str) -> None:
     """Print what was found at every ε, each at its best limit there, in hindsight."""
     from headcount.reports.lab.comparison import over_epsilons
 
-    for title, headings, rows in over_epsilons(found, what):
+    for title, headings, rows in over_epsilons(averages, what):
         terminal.say(f"{title}, each at its best limit in hindsight")
         click.echo()
         terminal.print_table([("", "left"), *((heading, "right") for heading in headings)], rows)
@@ -153,17 +161,17 @@ def _show(found: Any, what: str) -> None:
 
 def listed(text: str, name: str) -> list[str]:
     """Read a list with commas."""
-    found = [each.strip() for each in text.split(",")]
-    if not all(found):
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
         flag = f"-{name}" if len(name) == 1 else f"--{name}"
         raise UsageError(f"{flag} must be a list with commas", given=text, remedy=f"such as {flag} a,b")
-    return found
+    return parts
 
 
 def _name(events: tuple[str, ...]) -> str:
     """Call the log by the name of its file."""
-    from headcount.events.sources.naming import shown
+    from headcount.events.sources.naming import redact
 
-    named = shown(events[0])
+    named = redact(events[0])
     first = "standard input" if named == "-" else Path(named).name or named
     return first if len(events) == 1 else f"{first} and {some(len(events) - 1, 'other')}"

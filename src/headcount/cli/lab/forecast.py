@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount.accounting.guarantee import in_short
+from headcount.accounting.guarantee import format_delta
 from headcount.cli import terminal
 from headcount.releases.formatting import some
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
     from headcount.lab.plan.top_k_forecast import Expected
 
-_WAYS = {"rank": "rank", "release": "release, then top"}
+_COMMAND_NAMES = {"rank": "rank", "release": "release, then top"}
 
 
-def show_forecast(found: Sequence[Expected], epsilon: str, delta: str | None = None) -> None:
+def show_forecast(forecasts: Sequence[Expected], epsilon: str, delta: str | None = None) -> None:
     """Show what is to be expected at one ε: of items, and of each context."""
-    from headcount.lab.plan.forecast_sentences import better, readable, sentences
+    from headcount.lab.plan.forecast_sentences import better_command, readable, sentences
 
-    for table in dict.fromkeys(each.table for each in found):
-        mine = [each for each in found if each.table == table]
-        of_each = "" if table == "items" else ", in each context"
-        with_delta = "" if delta is None else f" and δ = {in_short(Decimal(delta))}"
+    for table in dict.fromkeys(expected.table for expected in forecasts):
+        mine = [expected for expected in forecasts if expected.table == table]
+        context_words = "" if table == "items" else ", in each context"
+        with_delta = "" if delta is None else f" and δ = {format_delta(Decimal(delta))}"
         terminal.say(
-            f"Of the {some(mine[0].k, 'item')} that most people have{of_each}, at ε = {epsilon}{with_delta}"
+            f"Of the {some(mine[0].k, 'item')} that most people have{context_words}, at ε = {epsilon}{with_delta}"
         )
         click.echo()
         columns = [
@@ -38,22 +38,28 @@ def show_forecast(found: Sequence[Expected], epsilon: str, delta: str | None = N
             ("told apart from", "right"),
             ("readable from", "right"),
         ]
-        terminal.print_table(columns, [_row(each) for each in mine])
+        terminal.print_table(columns, [_row(expected) for expected in mine])
         click.echo()
         terminal.say(readable(mine[-1], epsilon))
         terminal.say(sentences(mine))
-        for command in _commands(better(mine), epsilon, delta):
+        for command in _commands(better_command(mine), epsilon, delta):
             click.echo(f"  {command}")
         click.echo()
 
 
-def _row(each: Expected) -> list[str]:
-    readable = "" if each.way == "rank" else _people(each.readable, each.grain)
-    low_high = f"{each.low:.0f} to {each.high:.0f}"
-    return [_WAYS[each.way], f"{each.right:.1f}", low_high, _people(each.apart, each.grain), readable]
+def _row(expected: Expected) -> list[str]:
+    readable = "" if expected.way == "rank" else _users_in_words(expected.readable, expected.grain)
+    low_high = f"{expected.low:.0f} to {expected.high:.0f}"
+    return [
+        _COMMAND_NAMES[expected.way],
+        f"{expected.right:.1f}",
+        low_high,
+        _users_in_words(expected.apart, expected.grain),
+        readable,
+    ]
 
 
-def _people(number: int | None, grain: int) -> str:
+def _users_in_words(number: int | None, grain: int) -> str:
     """Write from how many people on something holds; where the forecast is no finer, that it may be fewer."""
     if number is None:
         return "–"
@@ -63,14 +69,14 @@ def _people(number: int | None, grain: int) -> str:
 
 def _commands(chosen: Expected, epsilon: str, delta: str | None) -> list[str]:
     """Return the command to use, as far as it is known."""
-    paid = f"--epsilon {epsilon}" + ("" if delta is None else f" --delta {in_short(Decimal(delta))}")
+    cost_flags = f"--epsilon {epsilon}" + ("" if delta is None else f" --delta {format_delta(Decimal(delta))}")
     gaussian = "" if delta is None else " --noise gaussian"
     context = " --context …" if chosen.table == "edges" else ""
     if chosen.way == "rank":
-        each = " --per-context" if context else ""
-        return [f"headcount rank EVENTS …{context}{each} -k {chosen.k} {paid}"]
+        per_context_flag = " --per-context" if context else ""
+        return [f"headcount rank EVENTS …{context}{per_context_flag} -k {chosen.k} {cost_flags}"]
     return [
-        f"headcount release EVENTS …{context} --count users{gaussian} {paid} --out DIR",
+        f"headcount release EVENTS …{context} --count users{gaussian} {cost_flags} --out DIR",
         f"headcount top DIR{context} -k {chosen.k}",
     ]
 
@@ -85,16 +91,22 @@ NOTE = (
 
 
 def forecast(
-    figures: Any, epsilons: Sequence[str], k: int, known: int | None, delta: str | None = None, *, as_json: bool
+    figures: Any,
+    epsilons: Sequence[str],
+    k: int,
+    kth_count: int | None,
+    delta: str | None = None,
+    *,
+    as_json: bool,
 ) -> None:
     """Forecast the top K from public figures, and show it."""
-    from headcount.lab.plan.top_k_forecast import outlook
+    from headcount.lab.plan.top_k_forecast import forecast_top_k
 
     with terminal.Bar(quiet=as_json) as bar:
-        found = outlook(figures, epsilons, k, delta=delta, known=known, progress=bar)
+        forecasts = forecast_top_k(figures, epsilons, k, delta=delta, kth_count=kth_count, progress=bar)
     if as_json:
-        terminal.print_json([each.to_json() for each in found])
+        terminal.print_json([expected.to_json() for expected in forecasts])
         return
     for epsilon in epsilons:
-        show_forecast([each for each in found if each.epsilon == float(epsilon)], epsilon, delta)
+        show_forecast([expected for expected in forecasts if expected.epsilon == float(epsilon)], epsilon, delta)
     terminal.say(NOTE)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from headcount._internal.parameters import whole_text
+from headcount._internal.parameters import read_whole_number
 from headcount.cli import options, terminal
 from headcount.cli.lab.compare import listed
 from headcount.cli.options import Flags
@@ -50,27 +50,31 @@ def command(**flags: Any) -> None:
     from headcount.accounting.budget import amount, probability
     from headcount.lab.plan.predicted_errors import predictions, sensible_limits
 
-    epsilons = [f"{amount(each):f}" for each in listed(flags["epsilon"], "epsilon")]
+    epsilons = [f"{amount(entry):f}" for entry in listed(flags["epsilon"], "epsilon")]
     delta = None if flags["delta"] is None else f"{probability(flags['delta']):f}"
     _check_question(flags)
     figures = _figures(flags)
     if flags["k"] is not None:
         from headcount.cli.lab.forecast import forecast
 
-        k, known = whole_text(flags["k"], "-k"), _whole(flags["kth"], "kth")
-        forecast(figures, epsilons, k, known, delta, as_json=flags["as_json"])
+        k, kth_count = read_whole_number(flags["k"], "-k"), _whole(flags["kth"], "kth")
+        forecast(figures, epsilons, k, kth_count, delta, as_json=flags["as_json"])
         return
-    limits = sensible_limits(max(float(each.activity.records.max(initial=1)) for each in figures.shapes.values()))
+    limits = sensible_limits(
+        max(float(shape.activity.records.max(initial=1)) for shape in figures.shapes.values())
+    )
     if flags["limits"] is not None:
-        limits = [whole_text(each, "--limits") for each in listed(flags["limits"], "limits")]
-    found = [each for epsilon in epsilons for each in predictions(figures, epsilon, limits, delta)]
+        limits = [read_whole_number(entry, "--limits") for entry in listed(flags["limits"], "limits")]
+    predicted = [entry for epsilon in epsilons for entry in predictions(figures, epsilon, limits, delta)]
     if flags["as_json"]:
-        terminal.print_json([each.to_json() for each in found])
+        terminal.print_json([entry.to_json() for entry in predicted])
         return
     for epsilon in epsilons:
         for table in figures.shapes:
             _show(
-                [each for each in found if (each.epsilon, each.table) == (float(epsilon), table)], epsilon, table
+                [entry for entry in predicted if (entry.epsilon, entry.table) == (float(epsilon), table)],
+                epsilon,
+                table,
             )
     terminal.say(
         "MAE: how far a count is off on average; MSE: the mean of the squares; each over all cells. Each method "
@@ -92,12 +96,14 @@ def _check_question(flags: Flags) -> None:
 _NOUNS = {"items": "Item counts", "edges": "Item-by-context counts"}
 
 
-def _show(found: list[Any], epsilon: str, table: str) -> None:
+def _show(predicted: list[Any], epsilon: str, table: str) -> None:
     """Print the best limit of each method, the smallest error first, and what cannot be predicted."""
     best: dict[str, Any] = {}
-    for each in found:
-        if each.mse is not None and (each.method not in best or _error(each) < _error(best[each.method])):
-            best[each.method] = each
+    for prediction in predicted:
+        if prediction.mse is not None and (
+            prediction.method not in best or _error(prediction) < _error(best[prediction.method])
+        ):
+            best[prediction.method] = prediction
     terminal.say(f"{_NOUNS[table]} at ε = {epsilon}")
     click.echo()
     columns = [
@@ -109,29 +115,32 @@ def _show(found: list[Any], epsilon: str, table: str) -> None:
     ]
     rows = [
         [
-            each.method,
-            f"{each.limit:,}",
-            "–" if each.mae is None else f"{each.mae:,.4g}",
-            f"{each.mse:,.4g}",
-            each.known,
+            prediction.method,
+            f"{prediction.limit:,}",
+            "–" if prediction.mae is None else f"{prediction.mae:,.4g}",
+            f"{prediction.mse:,.4g}",
+            prediction.known,
         ]
-        for each in sorted(best.values(), key=_error)
+        for prediction in sorted(best.values(), key=_error)
     ]
-    rows += [[each.method, "", "–", "–", each.known] for each in found if each.mse is None]
+    rows += [
+        [prediction.method, "", "–", "–", prediction.known] for prediction in predicted if prediction.mse is None
+    ]
     terminal.print_table(columns, rows)
     click.echo()
-    by_theorem = {each.theorem_2 for each in found} - {None}
-    for limit in by_theorem:
+    by_theorem = {prediction.theorem_2 for prediction in predicted} - {None}
+    for max_records in by_theorem:
         terminal.say(
-            f"By theorem 2 of Fan and Jin (Eq. 22) the best limit of sra is {limit:,}, if all people had the same "
+            f"By theorem 2 of Fan and Jin (Eq. 22) the best limit of sra is {max_records:,}, if all people had "
+            f"the same "
             "number of records. They have not, so the table does not follow it (docs/plan.md)."
         )
         click.echo()
 
 
-def _error(each: Any) -> float:
+def _error(prediction: Any) -> float:
     """What methods and limits are sorted by."""
-    return float("inf") if each.mae is None else float(each.mae)
+    return float("inf") if prediction.mae is None else float(prediction.mae)
 
 
 def _figures(flags: Flags) -> Any:
@@ -151,11 +160,11 @@ def _figures(flags: Flags) -> Any:
             raise UsageError(
                 f"--{flag} is missing", remedy="give --users, --items, --median and --max, or --activity RELEASE"
             )
-    users, items, most = (whole_text(given[name], f"--{name}") for name in ("users", "items", "most"))
+    users, items, most = (read_whole_number(given[name], f"--{name}") for name in ("users", "items", "most"))
     width = 1 + (_whole(given["contexts"], "contexts") or 0)
-    median = whole_text(given["median"], "--median")
+    median = read_whole_number(given["median"], "--median")
     return public_figures(users, items, median, most, width=width, distinct=flags["count"] == "users")
 
 
 def _whole(text: str | None, name: str) -> int | None:
-    return None if text is None else whole_text(text, f"--{name}")
+    return None if text is None else read_whole_number(text, f"--{name}")

@@ -38,12 +38,12 @@ def pairs_of(log: EventLog, progress: Callable[[str, int, int | None], None]) ->
     order = np.argsort(users, kind="stable")
     starts = np.flatnonzero(np.diff(users[order], prepend=-1))
     histories = [tuple(part.tolist()) for part in np.split(items[order], starts[1:])]
-    by_size = sorted(range(len(histories)), key=lambda person: len(histories[person]))
+    by_size = sorted(range(len(histories)), key=lambda user: len(histories[user]))
     places = {len(by_size) // 2: "a typical person", 0: "the least active person", -1: "the most active person"}
     names = {by_size[place]: name for place, name in places.items()}  # one person may be all of them
-    chosen = sorted(names, key=lambda person: -len(histories[person]))
+    chosen = sorted(names, key=lambda user: -len(histories[user]))
     pairs = drawn(histories, len(log.catalogue.ids), chosen)
-    return tuple(replace(pair, name=names[person]) for pair, person in zip(pairs, chosen, strict=True))
+    return tuple(replace(pair, name=names[user]) for pair, user in zip(pairs, chosen, strict=True))
 
 
 def affordable(runs: int, pairs: tuple[Pair, ...]) -> int:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount._internal.parameters import whole_text
+from headcount._internal.parameters import read_whole_number
 from headcount.cli import options, terminal
 from headcount.cli.lab import outputs
 from headcount.cli.options import Flags
 from headcount.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from headcount.lab.replicate.all_papers import Everything
+    from headcount.lab.replicate.all_papers import AllReproductions
     from headcount.lab.replicate.paper import Reproduction
 
 NOT_PRIVATE = "NOT PRIVATE: measured against the true counts of the data. For research alone."
@@ -35,9 +35,9 @@ class _Papers(click.Command):
 def _listed() -> Iterator[tuple[str, str]]:
     from headcount.lab.replicate.registry import PAPERS
 
-    for name, each in PAPERS.items():
-        said = each.claims.paper
-        yield name, f"{said.heading}. {said.title}. {said.venue}."
+    for name, paper in PAPERS.items():
+        reference = paper.claims.paper
+        yield name, f"{reference.heading}. {reference.title}. {reference.venue}."
     yield ALL, "All of them, on one page."
 
 
@@ -95,15 +95,15 @@ def command(paper: str | None, **flags: Any) -> None:
 
 def _check(paper: str | None) -> None:
     """Refuse what is no paper, before any work is done; the complaint lists those there are."""
-    known = dict(_listed())
+    papers = dict(_listed())
     if paper is None:
-        listed = "; ".join(f"{name} ({words.partition('.')[0]})" for name, words in known.items())
+        listed = "; ".join(f"{name} ({words.partition('.')[0]})" for name, words in papers.items())
         raise UsageError("no paper is given", remedy=f"give one of {listed}")
-    if paper not in known:
-        raise UnknownNameError.among("paper", paper, known)
+    if paper not in papers:
+        raise UnknownNameError.among("paper", paper, papers)
 
 
-def _run(paper: str, folder: str | None, parts: Path, words: dict[str, Any]) -> Reproduction | Everything:
+def _run(paper: str, folder: str | None, parts: Path, words: dict[str, Any]) -> Reproduction | AllReproductions:
     from headcount.lab.replicate.all_papers import reproduce_all
     from headcount.lab.replicate.paper import reproduce
     from headcount.lab.replicate.registry import PAPERS
@@ -113,7 +113,7 @@ def _run(paper: str, folder: str | None, parts: Path, words: dict[str, Any]) -> 
     )
 
 
-def _draw(done: Reproduction | Everything, targets: dict[str, Path]) -> None:
+def _draw(done: Reproduction | AllReproductions, targets: dict[str, Path]) -> None:
     from headcount.lab.replicate.pages import overview, page
     from headcount.lab.replicate.paper import Reproduction
 
@@ -129,15 +129,15 @@ def _draw(done: Reproduction | Everything, targets: dict[str, Path]) -> None:
             overview.write_all_plots(done, targets["plots"])
 
 
-def _show(done: Reproduction | Everything) -> None:
+def _show(done: Reproduction | AllReproductions) -> None:
     from headcount.lab.replicate.paper import Reproduction
 
     if isinstance(done, Reproduction):
         _show_paper(done)
         return
-    counted = {name: each.counts for name, each in done.done.items()}
+    counted = {name: reproduction.counts for name, reproduction in done.done.items()}
     columns = [("paper", "left"), *((word, "right") for word in done.counts), ("claims", "right")]
-    rows = [[name, *each.values(), sum(each.values())] for name, each in counted.items()]
+    rows = [[name, *counts.values(), sum(counts.values())] for name, counts in counted.items()]
     terminal.print_table(columns, [*rows, [ALL, *done.counts.values(), sum(done.counts.values())]])
     click.echo()
     for name, reason in done.absent.items():
@@ -146,7 +146,9 @@ def _show(done: Reproduction | Everything) -> None:
 
 def _show_paper(done: Reproduction) -> None:
     columns = [("verdict", "left"), ("where", "left"), ("the paper says", "left")]
-    terminal.print_table(columns, [[each.verdict, each.claim.figure, each.claim.says] for each in done.verdicts])
+    terminal.print_table(
+        columns, [[verdict.verdict, verdict.claim.figure, verdict.claim.says] for verdict in done.verdicts]
+    )
     counted = ", ".join(f"{many} {word}" for word, many in done.counts.items() if many)
     click.echo()
     terminal.say(f"{len(done.verdicts)} claims: {counted}.")
@@ -157,4 +159,4 @@ def _show_paper(done: Reproduction) -> None:
 
 
 def _whole(flags: Flags, name: str) -> int | None:
-    return None if flags[name] is None else whole_text(flags[name], f"--{name}")
+    return None if flags[name] is None else read_whole_number(flags[name], f"--{name}")

@@ -20,7 +20,7 @@ _FIRST, _LAST = 45, 46  # where arguments begin and end, among the fields behind
 
 def hide_secrets(arguments: Sequence[str]) -> None:
     """Overwrite what is secret in the addresses among the arguments."""
-    secrets = {secret.encode() for each in arguments for secret in secrets_of(each)}
+    secrets = {secret.encode() for argument in arguments for secret in secrets_of(argument)}
     if secrets and sys.platform == "linux":
         with suppress(OSError, ValueError, IndexError):
             fields = (

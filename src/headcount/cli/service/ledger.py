@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount.accounting.guarantee import in_doubt
+from headcount.accounting.guarantee import large_epsilon_warning
 from headcount.cli import options, terminal
 from headcount.cli.command_groups import Actions
 from headcount.errors import DataError, RefusedError, UsageError
@@ -83,7 +83,7 @@ def _create(dataset: str, ledger: str | None, as_json: bool, **budget: Any) -> N
     with _opened(ledger) as opened:
         account = opened.create(dataset, **budget)
         key = opened.key_path
-    doubt = in_doubt(Decimal(budget["epsilon"]))
+    doubt = large_epsilon_warning(Decimal(budget["epsilon"]))
     if doubt is not None:
         terminal.note(doubt)
     if as_json:
@@ -104,7 +104,7 @@ def _create(dataset: str, ledger: str | None, as_json: bool, **budget: Any) -> N
 def _show(dataset: str | None, ledger: str | None, as_json: bool) -> None:
     """Show what was spent and what is left, of each dataset and by each analyst."""
     with _opened(ledger) as opened:
-        accounts = [opened.show(each) for each in (opened.datasets() if dataset is None else [dataset])]
+        accounts = [opened.show(name) for name in (opened.datasets() if dataset is None else [dataset])]
     if as_json:
         terminal.print_json([account.to_json() for account in accounts])
         return
@@ -141,7 +141,7 @@ def _allow(dataset: str, analyst: str, epsilon: str, ledger: str | None, as_json
 @options.json_option
 def _history(dataset: str | None, ledger: str | None, as_json: bool) -> None:
     """Show every entry of the journal, oldest first."""
-    from headcount.ledger.describe import about
+    from headcount.ledger.describe import describe_entry
 
     with _opened(ledger) as opened:
         entries = opened.history(dataset)
@@ -155,7 +155,7 @@ def _history(dataset: str | None, ledger: str | None, as_json: bool) -> None:
             entry.kind,
             entry.dataset + ("" if entry.version is None else f"@{entry.version}"),
             entry.analyst,
-            about(entry),
+            describe_entry(entry),
         ]
         for entry in entries
     ]
@@ -178,13 +178,13 @@ def _verify(releases: tuple[str, ...], ledger: str | None, as_json: bool) -> Non
     """
     witnesses = [_witness(folder) for folder in releases]
     with _opened(ledger) as opened:
-        found = opened.verify(witnesses)
+        verification = opened.verify(witnesses)
     if as_json:
-        terminal.print_json(found.to_json())
+        terminal.print_json(verification.to_json())
     else:
-        for sentence in found.sentences():
+        for sentence in verification.sentences():
             terminal.say(sentence)
-    if not found.ok:
+    if not verification.ok:
         raise click.exceptions.Exit(RefusedError.exit_code)
 
 
@@ -196,7 +196,7 @@ def _export(to: str, ledger: str | None, as_json: bool) -> None:
     """Write the journal as JSON lines."""
     with _opened(ledger) as opened:
         entries = opened.export(to)
-    _told("to", to, entries, as_json=as_json)
+    _report_entries("to", to, entries, as_json=as_json)
 
 
 @command.command(
@@ -211,7 +211,7 @@ def _import(file: str, ledger: str | None, as_json: bool) -> None:
     """Read an exported journal into a place where there is no ledger yet. Its key must be there."""
     with _opened(ledger) as opened:
         entries = opened.import_(file)
-    _told("from", file, entries, as_json=as_json)
+    _report_entries("from", file, entries, as_json=as_json)
 
 
 @command.command(
@@ -223,13 +223,13 @@ def _import(file: str, ledger: str | None, as_json: bool) -> None:
 def _upgrade(ledger: str | None) -> None:
     """Bring the tables of a ledger that an earlier version made up to date. Its journal stays as it is."""
     with _opened(ledger, upgrade=True) as opened:
-        found = opened.verify()
-    terminal.say(f"Up to date: {found.sentences()[0]}")
-    if not found.ok:
+        verification = opened.verify()
+    terminal.say(f"Up to date: {verification.sentences()[0]}")
+    if not verification.ok:
         raise click.exceptions.Exit(RefusedError.exit_code)
 
 
-def _told(direction: str, file: str, entries: int, *, as_json: bool) -> None:
+def _report_entries(direction: str, file: str, entries: int, *, as_json: bool) -> None:
     if as_json:
         terminal.print_json({"file": file, "entries": entries})
         return
@@ -239,10 +239,10 @@ def _told(direction: str, file: str, entries: int, *, as_json: bool) -> None:
 def _witness(folder: str) -> tuple[int, str]:
     from headcount.releases.release import load
 
-    said = load(folder).ledger
-    if said is None:
+    charge_record = load(folder).ledger
+    if charge_record is None:
         raise DataError(f"{Path(folder)} was not charged to any ledger", remedy="leave it out")
-    return int(said["entry"]), str(said["head"])
+    return int(charge_record["entry"]), str(charge_record["head"])
 
 
 def _show_accounts(accounts: list[Any]) -> None:
@@ -252,16 +252,19 @@ def _show_accounts(accounts: list[Any]) -> None:
     with_windows = any(account.budget.windows for account in accounts)
     rows: list[list[Any]] = [
         [
-            each.dataset,
-            each.analyst,
-            *([_window(each)] if with_windows else ()),
-            *(plain(number) if number.is_finite() else None for number in (each.most, each.epsilon, each.left)),
-            *(_deltas(each) if with_delta else ()),
-            *_requests(each),
+            balance.dataset,
+            balance.analyst,
+            *([_window(balance)] if with_windows else ()),
+            *(
+                plain(number) if number.is_finite() else None
+                for number in (balance.most, balance.epsilon, balance.left)
+            ),
+            *(_deltas(balance) if with_delta else ()),
+            *_requests(balance),
         ]
         for whole in accounts
         for account in (whole, *whole.windows[-_RECENT:])
-        for each in (account, *account.analysts)
+        for balance in (account, *account.analysts)
     ]
     if not rows:
         terminal.say("No dataset has a budget yet; make one with `headcount ledger create`.")
@@ -291,11 +294,13 @@ def _window(account: Account) -> str | None:
 
 
 def _deltas(account: Account) -> tuple[str | None, str]:
-    from headcount.accounting.guarantee import in_short
+    from headcount.accounting.guarantee import format_delta
 
     most, spent = account.most_delta, account.spent.delta
-    known = account.analyst is None and most.is_finite()
-    return (in_short(most) if most else "0") if known else None, in_short(spent) if spent else "0"
+    has_delta_budget = account.analyst is None and most.is_finite()
+    return (format_delta(most) if most else "0") if has_delta_budget else None, format_delta(
+        spent
+    ) if spent else "0"
 
 
 def _requests(account: Account) -> tuple[int, int, int]:

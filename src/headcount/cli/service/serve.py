@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headcount._internal.extras import needed
+from headcount._internal.extras import require_package
 from headcount.cli import options, terminal
 from headcount.errors import SurroundingsError, UsageError
 
@@ -71,7 +71,7 @@ def command(
 ) -> None:
     """Serve the studio until Ctrl-C: a curator publishes releases there, and analysts explore them."""
     _check(host, public_url, demo=demo)
-    with needed("the studio", "fastapi", "studio"):
+    with require_package("the studio", "fastapi", "studio"):
         for package in ("argon2", "fastapi", "itsdangerous", "python_multipart", "uvicorn"):
             importlib.import_module(package)
     with _folder(data, demo=demo) as folder, _listening(host, port) as sockets:
@@ -94,17 +94,17 @@ def command(
 def _serve(settings: Settings, listening: socket.socket, *, opens: bool, quiet: bool) -> None:
     import uvicorn
 
-    from headcount.studio.app import app_of
+    from headcount.studio.app import app_for_studio
     from headcount.studio.server import config_of
     from headcount.studio.studio import Studio
 
     studio = Studio(settings)
-    app = app_of(studio)
+    app = app_for_studio(studio)
     if settings.demo:
-        from headcount.studio.demo import furnish
+        from headcount.studio.demo import fill_demo
 
         terminal.note("Making a city, and two releases of it.", quiet=quiet)
-        furnish(studio)
+        fill_demo(studio)
     with contextlib.suppress(KeyboardInterrupt):
         first = _announce(studio)
         if opens:
@@ -143,7 +143,7 @@ def _check(host: str, public_url: str | None, *, demo: bool) -> None:
 def _is_loopback(host: str) -> bool:
     """Tell whether an address is this machine's own.
 
-    >>> [_is_loopback(each) for each in ("127.0.0.1", "localhost", "::1", "0.0.0.0", "studio.example")]
+    >>> [_is_loopback(host) for host in ("127.0.0.1", "localhost", "::1", "0.0.0.0", "studio.example")]
     [True, True, True, False, False]
     """
     if host == "localhost":
@@ -158,8 +158,10 @@ def _is_loopback(host: str) -> bool:
 def _folder(data: str | None, *, demo: bool) -> Iterator[Path]:
     """Return the folder of the studio; that of a demo is gone afterwards unless it was named."""
     if demo and data is None:
-        with tempfile.TemporaryDirectory(prefix="headcount-studio-", ignore_cleanup_errors=True) as made:
-            yield Path(made)
+        with tempfile.TemporaryDirectory(
+            prefix="headcount-studio-", ignore_cleanup_errors=True
+        ) as temporary_folder:
+            yield Path(temporary_folder)
         return
     folder = Path(data or _FOLDER)
     if folder.exists() and not folder.is_dir():

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounds.kernels.grouping import group
+from headcount.bounds.kernels.grouping import group_by_user
 from headcount.engines.engine import Progress, silent
 from headcount.engines.local.kernels import pack as packing
-from headcount.engines.local.record_store import HeldLog
+from headcount.engines.local.record_store import RecordStore
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.events.selection_targets import lacking
+from headcount.events.selection_targets import find_missing_lists
 from headcount.events.sources.files.packed_store import PackedSource, Raw
 from headcount.events.sources.files.packed_store_writer import StoreWriter
 
@@ -50,14 +50,15 @@ def pack(
         raise UsageError(f"{log.source.name} is packed already", remedy="copy the folder, or release from it")
     if log.roles.value is not None:
         raise UsageError("a store keeps no values", remedy="leave --value out, or release from the raw events")
-    for each in lacking(log):
+    for missing in find_missing_lists(log):
         raise UsageError(
-            f"a store is packed with a public catalogue and contexts, and {each.flag} has none before it spends",
-            remedy=f"list the {each.plural} with {each.listed}, or release from the raw events",
+            f"a store is packed with a public catalogue and contexts, and {missing.flag} has none before it "
+            f"spends",
+            remedy=f"list the {missing.plural} with {missing.listed}, or release from the raw events",
         )
     threads = max(1, min(8, os.cpu_count() or 1))
     with StoreWriter(log, Path(target), force=force) as writer, ThreadPoolExecutor(threads) as pool:
-        held = HeldLog(log, memory)
+        held = RecordStore(log, memory)
         first_block = 0
         while first_block < held.all_blocks:
             held.fill(first_block, progress, pool)
@@ -73,12 +74,12 @@ def pack(
         return writer.finish(held.encoded.tally)
 
 
-def _merged(held: HeldLog, block: int) -> _Block:
+def _merged(held: RecordStore, block: int) -> _Block:
     """Group one held block by user, and sort and merge each user's records."""
     number = held.first_block + block
     users = max(0, -(-(held.encoded.users.size - number) // held.all_blocks))
     low, high, repeats, bases, blocks, _, _, cell_bits, _ = held.records
-    starts, cells, weights = group(low, high, repeats, bases, blocks, cell_bits, block, block + 1, users)
+    starts, cells, weights = group_by_user(low, high, repeats, bases, blocks, cell_bits, block, block + 1, users)
     lengths = np.empty(users, dtype=np.int64)
     out, times = np.empty(cells.size, dtype=np.int32), np.empty(cells.size, dtype=np.int32)
     entries = packing.merge(starts, cells, weights, held.cell_bits, lengths, out, times)

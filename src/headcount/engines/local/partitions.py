@@ -2,7 +2,7 @@
 
 A log is read, dealt to blocks of users and held in memory as far as that goes
 (:mod:`headcount.engines.local.record_store`); a packed store is grouped by user already and only looked at.
-Either way a kernel gets a :class:`~headcount.bounds.kernels.grouping.Piece`.
+Either way a kernel gets a :class:`~headcount.bounds.kernels.grouping.UserRange`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Draws
-from headcount.bounds.kernels.grouping import Packed, Piece
+from headcount.bounds.kernels.grouping import PackedRecords, UserRange
 from headcount.bounds.kernels.user_keys import keys_of_texts
 from headcount.engines.engine import Progress
-from headcount.engines.local.record_store import HeldLog
+from headcount.engines.local.record_store import RecordStore
 from headcount.events.encode.passes import Tally
 from headcount.events.sources.files.packed_store import PackedSource
 
@@ -29,12 +29,12 @@ _STEPS = 16  # pieces for each thread: whoever is ahead takes more of them
 class Stage(NamedTuple):
     """Pieces that may be taken at once, in any order, and how far one has come with each of them."""
 
-    pieces: Sequence[Piece]
+    pieces: Sequence[UserRange]
     ends: Sequence[int]
     all: int
 
 
-class Walk(Protocol):
+class LogPartitions(Protocol):
     """A way through a log."""
 
     @property
@@ -45,10 +45,10 @@ class Walk(Protocol):
         """Go through the log once, in pieces for so many threads."""
 
 
-class HeldWalk:
+class HeldPartitions:
     """Through a log in memory, read again in as many passes as its memory asks for."""
 
-    def __init__(self, held: HeldLog) -> None:
+    def __init__(self, held: RecordStore) -> None:
         self.held = held
 
     @property
@@ -62,16 +62,16 @@ class HeldWalk:
         while first_block < held.all_blocks:
             held.fill(first_block, progress, pool)
             keys = user_keys(held.encoded.users.raw, secret)
-            blocks = held.inhabited
+            blocks = held.nonempty_blocks
             borders = np.linspace(0, blocks, min(blocks, threads * _STEPS) + 1).astype(int).tolist()
             records = held.records
-            pieces = [Piece(records, None, keys, first, last) for first, last in itertools.pairwise(borders)]
+            pieces = [UserRange(records, None, keys, first, last) for first, last in itertools.pairwise(borders)]
             yield Stage(pieces, [first_block + last for last in borders[1:]], held.all_blocks)
             first_block += held.blocks
             progress("choosing records", first_block, held.all_blocks)
 
 
-class PackedWalk:
+class PackedPartitions:
     """Through a packed store, in pieces of about as many records each."""
 
     def __init__(self, source: PackedSource) -> None:
@@ -92,11 +92,11 @@ class PackedWalk:
         """Go through all users."""
         self.source.refuse_if_changed()
         starts = self.source.starts
-        packed = Packed(starts, self.source.cells, self.source.times)
+        packed = PackedRecords(starts, self.source.cells, self.source.times)
         keys = user_keys(self.source.users.raw, secret)
         shares = np.linspace(0, starts[-1], threads * _STEPS + 1).astype(np.int64)
         borders = np.unique(np.searchsorted(starts, shares)).tolist()
-        pieces = [Piece(None, packed, keys, first, last) for first, last in itertools.pairwise(borders)]
+        pieces = [UserRange(None, packed, keys, first, last) for first, last in itertools.pairwise(borders)]
         yield Stage(pieces, [int(starts[last]) for last in borders[1:]], int(starts[-1]))
 
 

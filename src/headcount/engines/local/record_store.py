@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.bounds.kernels.grouping import Held, deal
+from headcount.bounds.kernels.grouping import HeldRecords, sort_into_blocks
 from headcount.engines.engine import Progress
 from headcount.events.encode.id_table import NumberRange
 from headcount.events.encode.passes import CodedBatch, EncodedLog
@@ -31,18 +31,18 @@ _GROUPED = 1 << 16  # records about which are grouped by user at once: they fit 
 _NO_TIMES = np.empty(0, dtype=np.int64)
 
 
-class HeldLog:
+class RecordStore:
     """The blocks of a log that are in memory: ``blocks`` of them, from ``first_block`` on."""
 
     def __init__(self, log: EventLog, memory: int) -> None:
         self.log = log
         self.encoded = EncodedLog(log)
         self.cell_bits = max(1, (log.cells - 1).bit_length())
-        known = self.encoded.users.size if isinstance(self.encoded.users, NumberRange) else None
-        spare_bits = _MOST_BLOCK_BITS if known is None else known.bit_length() - _USER_BITS_IN_A_BLOCK
+        n_users = self.encoded.users.size if isinstance(self.encoded.users, NumberRange) else None
+        spare_bits = _MOST_BLOCK_BITS if n_users is None else n_users.bit_length() - _USER_BITS_IN_A_BLOCK
         self.block_bits = max(0, min(_MOST_BLOCK_BITS, spare_bits))
         self._memory, self._weighted = memory, log.roles.times is not None
-        upper = self._upper_type(known or 0)
+        upper = self._upper_type(n_users or 0)
         room = self._room(upper)
         self.low = np.empty(room, dtype=np.uint16)
         self.high = np.empty(room, dtype=upper)
@@ -57,14 +57,14 @@ class HeldLog:
         return 1 << self.block_bits
 
     @property
-    def inhabited(self) -> int:
+    def nonempty_blocks(self) -> int:
         """How many of the blocks that are held have anybody, the first ones: users are dealt in turns."""
         return max(0, min(self.blocks, self.encoded.users.size - self.first_block))
 
     @property
-    def records(self) -> Held:
+    def records(self) -> HeldRecords:
         """What is held, as kernels take it."""
-        return Held(
+        return HeldRecords(
             self.low, self.high, self.weights, self.bases, self.starts, self.first_block, self.block_bits,
             self.cell_bits, max(1, _GROUPED * self.blocks // max(1, self._size)),
         )  # fmt: skip
@@ -122,7 +122,7 @@ class HeldLog:
         if self._whole.size < batch.users.size or self._whole.dtype != wide:
             self._whole = np.empty(batch.users.size, dtype=wide)
         free = slice(self._size, self._size + batch.users.size)
-        deal(
+        sort_into_blocks(
             batch.users, batch.cells, _NO_TIMES if batch.times is None else batch.times, self.block_bits,
             self.first_block, self.cell_bits, starts, self._whole[: batch.users.size], self.low[free],
             self.high[free], self.weights[free],
@@ -167,9 +167,9 @@ class HeldLog:
         """Leave out the later half of the blocks until what is held fits, or one block is left."""
         while self._size > room and self.blocks > 1:
             self.blocks = (self.blocks + 1) // 2
-            held, self._size = list(zip(self._bases, self._starts, strict=True)), 0
+            batches, self._size = list(zip(self._bases, self._starts, strict=True)), 0
             self._bases, self._starts = [], []
-            for base, starts in held:
+            for base, starts in batches:
                 self._move(base, int(starts[self.blocks]))
                 self._settle(starts[: self.blocks + 1])
 

@@ -17,7 +17,7 @@ from headcount.events.encode.passes import CodedBatch, EncodedLog
 
 
 @dataclass(frozen=True)
-class Collected:
+class CollectedRows:
     """Rows that count: who, which cell, how many records, and what else was read, None for what was not."""
 
     users: Codes
@@ -34,12 +34,12 @@ class Collected:
         )
 
 
-def collected(coded: EncodedLog, progress: Progress = silent, stage: str = "reading events") -> Collected:
+def collect_rows(coded: EncodedLog, progress: Progress = silent, stage: str = "reading events") -> CollectedRows:
     """Read a log once, and keep the rows that count.
 
     >>> from headcount.events.log import EventLog
     >>> log = EventLog.of([("ann", "tea"), ("bob", "rye"), ("ann", "oat")], items=["rye", "tea"])
-    >>> collected(EncodedLog(log)).cells.tolist()
+    >>> collect_rows(EncodedLog(log)).cells.tolist()
     [1, 0]
     """
     parts: list[list[NDArray[Any]]] = [[] for _ in range(5)]
@@ -53,7 +53,7 @@ def collected(coded: EncodedLog, progress: Progress = silent, stage: str = "read
         progress(stage, coded.tally.rows, coded.log.source.rows)
     users, cells, times, contexts, values = parts
     none = np.empty(0, dtype=np.int32)
-    return Collected(
+    return CollectedRows(
         np.concatenate([none, *users]),
         np.concatenate([none, *cells]),
         np.concatenate(times) if times else None,
@@ -63,7 +63,7 @@ def collected(coded: EncodedLog, progress: Progress = silent, stage: str = "read
 
 
 @dataclass(frozen=True)
-class Sorted:
+class SortedRows:
     """Rows that count: ``cells[starts[u] : starts[u + 1]]`` are user u's, rising, and ``beside`` as well."""
 
     starts: Integers
@@ -71,19 +71,19 @@ class Sorted:
     beside: Codes
 
 
-def sorted_by_user(
+def sort_rows_by_user(
     coded: EncodedLog,
     beside: Callable[[CodedBatch], NDArray[np.integer[Any]]],
     progress: Progress = silent,
     stage: str = "reading events",
-) -> Sorted:
+) -> SortedRows:
     """Read a log once, and sort the rows that count by user, cell and another number that is not below 0.
 
     Rows are held twice for a while, in batches and in order, and never more than that.
 
     >>> from headcount.events.log import EventLog
     >>> log = EventLog.of([("ann", "tea"), ("bob", "rye"), ("ann", "rye")], items=["rye", "tea"])
-    >>> sorted_by_user(EncodedLog(log), lambda batch: batch.cells).cells.tolist()
+    >>> sort_rows_by_user(EncodedLog(log), lambda batch: batch.cells).cells.tolist()
     [0, 1, 0]
     """
     batches: list[tuple[Codes, Codes, NDArray[np.integer[Any]]]] = []
@@ -101,4 +101,4 @@ def sorted_by_user(
     while batches:
         sort_rows.scatter(*batches.pop(), ahead, cells, others)
     sort_rows.sort_rows(starts, cells, others)
-    return Sorted(starts, cells, others)
+    return SortedRows(starts, cells, others)

@@ -18,23 +18,23 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounds.kernels.grouping import Piece
+from headcount.bounds.kernels.grouping import UserRange
 from headcount.engines.engine import Progress, silent
-from headcount.engines.local.partitions import HeldWalk, PackedWalk, Walk
-from headcount.engines.local.record_store import HeldLog
-from headcount.engines.local.row_reader import Collected, Sorted, collected, sorted_by_user
+from headcount.engines.local.partitions import HeldPartitions, LogPartitions, PackedPartitions
+from headcount.engines.local.record_store import RecordStore
+from headcount.engines.local.row_reader import CollectedRows, SortedRows, collect_rows, sort_rows_by_user
 from headcount.events.encode.passes import CodedBatch, EncodedLog, Reading, Tally
 from headcount.events.log import EventLog
 from headcount.events.sources.files.packed_store import PackedSource
 
-MANY_CELLS = 1 << 24
+MAX_CELLS_PER_THREAD = 1 << 24
 """Above so many sums one thread adds up, so that they are held once."""
 
 Held = TypeVar("Held")
 
 
 @dataclass
-class Passes:
+class LocalRunner:
     """Goes through logs with ``threads`` threads and ``memory`` bytes of records; neither changes a result."""
 
     threads: int = field(default_factory=lambda: max(1, min(8, os.cpu_count() or 1)))
@@ -44,7 +44,7 @@ class Passes:
     """What the last pass met, for the curator's eyes."""
 
     _log: EventLog | None = field(default=None, init=False, repr=False)
-    _held: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
     turn: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
     """Whose it is to go through a log: threads that share an engine would count what another one holds."""
 
@@ -54,26 +54,30 @@ class Passes:
 
     def threads_for(self, sums: int) -> int:
         """Return how many threads may hold so many sums each."""
-        return self.threads if sums <= MANY_CELLS else 1
+        return self.threads if sums <= MAX_CELLS_PER_THREAD else 1
 
-    def once(self, log: EventLog, what: object, make: Callable[[], Held]) -> Held:
+    def cached(self, log: EventLog, what: object, make: Callable[[], Held]) -> Held:
         """Return what is held of a log, made now if it is not; another log's things are let go of first.
 
         Its records stay where the next log has the same ones and counts them otherwise.
         """
         if self._log is not log:
-            same = self._log is not None and log.has_the_records_of(self._log)
-            self._held = {Walk: self._held[Walk]} if same and Walk in self._held else {}
+            same = self._log is not None and log.has_same_records(self._log)
+            self._cache = (
+                {LogPartitions: self._cache[LogPartitions]} if same and LogPartitions in self._cache else {}
+            )
             self._log = log
-        if what not in self._held:
-            self._held[what] = make()
-        held: Held = self._held[what]
+        if what not in self._cache:
+            self._cache[what] = make()
+        held: Held = self._cache[what]
         return held
 
-    def read(self, log: EventLog, reading: Reading, stage: str = "reading events") -> tuple[EncodedLog, Collected]:
+    def read(
+        self, log: EventLog, reading: Reading, stage: str = "reading events"
+    ) -> tuple[EncodedLog, CollectedRows]:
         """Read all rows of a log that count; they are not held."""
         coded = EncodedLog(log, reading)
-        rows = collected(coded, self.progress, stage)
+        rows = collect_rows(coded, self.progress, stage)
         self.tally = coded.tally
         return coded, rows
 
@@ -83,39 +87,45 @@ class Passes:
         reading: Reading,
         beside: Callable[[CodedBatch], NDArray[np.integer[Any]]],
         stage: str = "reading events",
-    ) -> Sorted:
+    ) -> SortedRows:
         """Read all rows of a log that count, in the order of their users; they are not held."""
         coded = EncodedLog(log, reading)
-        rows = sorted_by_user(coded, beside, self.progress, stage)
+        rows = sort_rows_by_user(coded, beside, self.progress, stage)
         self.tally = coded.tally
         return rows
 
-    def each(
-        self, log: EventLog, secret: bytes, kernel: Callable[..., None], asked: Sequence[tuple[Any, ...]]
+    def run_kernel(
+        self,
+        log: EventLog,
+        secret: bytes,
+        kernel: Callable[..., None],
+        thread_arguments: Sequence[tuple[Any, ...]],
     ) -> None:
         """Run a kernel over all pieces of a log, on as many threads as there are arguments to ask it with."""
-        walk = self.once(log, Walk, lambda: _walk_through(log, self.memory))
+        walk = self.cached(log, LogPartitions, lambda: _open_walk(log, self.memory))
         free: SimpleQueue[tuple[Any, ...]] = SimpleQueue()
-        for each in asked:
-            free.put(each)
+        for arguments in thread_arguments:
+            free.put(arguments)
 
-        def take(piece: Piece) -> None:
-            rest = free.get()  # there are as many as threads
+        def take(piece: UserRange) -> None:
+            own_arguments = free.get()  # there are as many as threads
             try:
-                kernel(piece, *rest)
+                kernel(piece, *own_arguments)
             finally:
-                free.put(rest)
+                free.put(own_arguments)
 
-        with ThreadPoolExecutor(len(asked)) as pool:
-            for pieces, ends, whole in walk.stages(secret, len(asked), pool, self.progress):
+        with ThreadPoolExecutor(len(thread_arguments)) as pool:
+            for pieces, ends, whole in walk.stages(secret, len(thread_arguments), pool, self.progress):
                 # handing pieces to another thread takes longer than a small log, which is one piece
-                taken = map(take, pieces) if len(asked) == 1 or len(pieces) == 1 else pool.map(take, pieces)
+                taken = (
+                    map(take, pieces) if len(thread_arguments) == 1 or len(pieces) == 1 else pool.map(take, pieces)
+                )
                 for end, _ in zip(ends, taken, strict=True):
                     self.progress("choosing records", end, whole)
         self.tally = walk.tally
 
 
-def _walk_through(log: EventLog, memory: int) -> Walk:
+def _open_walk(log: EventLog, memory: int) -> LogPartitions:
     if isinstance(log.source, PackedSource):
-        return PackedWalk(log.source)
-    return HeldWalk(HeldLog(log, memory))
+        return PackedPartitions(log.source)
+    return HeldPartitions(RecordStore(log, memory))

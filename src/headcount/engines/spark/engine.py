@@ -11,16 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headcount.bounds import Bound, Measured_co, Records
-from headcount.bounds.partial_sums import CELLS, HALVES, KEYS, put_together
+from headcount.bounds import Bound, Measured_co, RecordCap
+from headcount.bounds.partial_sums import CELLS, HALVES, KEYS, from_cells
 from headcount.engines.engine import Progress, silent
 from headcount.engines.local.engine import LocalEngine
-from headcount.engines.spark.partition_frames import FEW_PACKETS, check_source, dealt_frame, unread
-from headcount.engines.spark.partition_rows import Met
-from headcount.engines.spark.progress import watched
+from headcount.engines.spark.partition_frames import FEW_PACKETS, check_source, partitioned_frame, without_rows
+from headcount.engines.spark.partition_rows import ReadCounts
+from headcount.engines.spark.progress import report_progress
 from headcount.engines.spark.row_tallies import tally_of, without_tally
-from headcount.engines.spark.session import failure, open_session, set_for_now, table_of
-from headcount.engines.spark.steps import CELLS_IN_SPARK, Measure
+from headcount.engines.spark.session import open_session, set_for_now, table_of, to_headcount_error
+from headcount.engines.spark.steps import CELLS_IN_SPARK, MeasurePartition
 from headcount.engines.spark.tasks import task_of
 from headcount.events.log import EventLog
 from headcount.events.sources.files.packed_store import Tally
@@ -46,12 +46,12 @@ class SparkEngine:
     tally: Tally | None = field(default=None, init=False, repr=False)
     """What the last measure met, for the curator's eyes."""
 
-    _held: dict[Any, tuple[DataFrame, Met]] = field(default_factory=dict, init=False, repr=False)
+    _held: dict[Any, tuple[DataFrame, ReadCounts]] = field(default_factory=dict, init=False, repr=False)
     _log: EventLog | None = field(default=None, init=False, repr=False)
 
     def can(self, kind: type[Bound[Any]]) -> bool:
         """Say whether bounds of a kind can be measured: all that are sums over people, which records are not."""
-        return kind is not Records and LocalEngine().can(kind)
+        return kind is not RecordCap and LocalEngine().can(kind)
 
     def check(self, log: EventLog) -> None:
         """Refuse a log that Spark cannot read, and surroundings that Spark does not run in."""
@@ -61,17 +61,17 @@ class SparkEngine:
     def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
         """Add up, over all people, what the bound makes of each person's own records and own draws."""
         check_source(log)
-        lean, schema = unread(log, bound)
-        nobody = LocalEngine(threads=1).measure(lean, bound, secret)
+        lean, schema = without_rows(log, bound)
+        empty = LocalEngine(threads=1).measure(lean, bound, secret)
         session = self._session(log)
-        with self.telling("measuring"):
-            packets, met = self._dealt(session, log, bound)
-            step = Measure(lean, bound, secret, schema)
+        with self.reporting("measuring"):
+            packets, read_counts = self._dealt(session, log, bound)
+            step = MeasurePartition(lean, bound, secret, schema)
             with set_for_now(session, FEW_PACKETS):
                 cells = packets.mapInArrow(task_of(step), CELLS_IN_SPARK)
                 summed = cells.groupBy(*KEYS).sum(*HALVES).toDF(*CELLS.names).toArrow().cast(CELLS)
-        self.tally = tally_of(summed, met, log.roles.user)
-        return put_together(nobody, without_tally(summed))
+        self.tally = tally_of(summed, read_counts, log.roles.user)
+        return from_cells(empty, without_tally(summed))
 
     def table(self, name: str) -> DataFrame:
         """Return a table of Spark's catalogues."""
@@ -94,7 +94,7 @@ class SparkEngine:
         session: SparkSession = self.session
         return session
 
-    def _dealt(self, session: SparkSession, log: EventLog, bound: Bound[Any]) -> tuple[DataFrame, Met]:
+    def _dealt(self, session: SparkSession, log: EventLog, bound: Bound[Any]) -> tuple[DataFrame, ReadCounts]:
         """Return what is dealt of a log, and what was met on the way, made now if it is not at hand.
 
         Another log's is let go of first.
@@ -106,25 +106,27 @@ class SparkEngine:
         if what not in self._held:
             from pyspark import StorageLevel
 
-            frame = dealt_frame(session, log, bound, self.partitions).persist(StorageLevel.DISK_ONLY)
+            frame = partitioned_frame(session, log, bound, self.partitions).persist(StorageLevel.DISK_ONLY)
             try:
-                with watched(session, self.progress, "reading events"):
-                    met = Met(*(int(each or 0) for each in frame.groupBy().sum("read", "nobodys").first() or ()))
+                with report_progress(session, self.progress, "reading events"):
+                    read_counts = ReadCounts(
+                        *(int(total or 0) for total in frame.groupBy().sum("read", "nobodys").first() or ())
+                    )
             except BaseException:
                 frame.unpersist()
                 raise
-            self._held[what] = frame, met
+            self._held[what] = frame, read_counts
         return self._held[what]
 
     @contextmanager
-    def telling(self, stage: str) -> Iterator[None]:
+    def reporting(self, stage: str) -> Iterator[None]:
         """Show how far Spark is, and tell what went wrong as Headcount does."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         self.session = self.session or open_session(self.conf)
         try:
-            with watched(self.session, self.progress, stage):
+            with report_progress(self.session, self.progress, stage):
                 yield
         except (PySparkException, Py4JError, ConnectionError) as error:
-            raise failure(error, "Spark could not finish") from error
+            raise to_headcount_error(error, "Spark could not finish") from error

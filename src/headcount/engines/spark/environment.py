@@ -26,8 +26,8 @@ def versions() -> dict[str, str]:
     >>> sorted(versions())
     ['headcount', 'numba', 'numpy', 'pyarrow']
     """
-    found = {name: importlib.metadata.version(name) for name in _LIBRARIES}
-    return {"headcount": str(sys.modules["headcount"].__version__), **found}
+    libraries = {name: importlib.metadata.version(name) for name in _LIBRARIES}
+    return {"headcount": str(sys.modules["headcount"].__version__), **libraries}
 
 
 def check_versions(drivers: Mapping[str, str]) -> None:
@@ -40,7 +40,7 @@ def check_versions(drivers: Mapping[str, str]) -> None:
     own = versions()
     other = [name for name, version in drivers.items() if own[name] != version]
     if other:
-        here, there = (", ".join(f"{name} {each[name]}" for name in other) for each in (own, drivers))
+        here, there = (", ".join(f"{name} {installed[name]}" for name in other) for installed in (own, drivers))
         raise SurroundingsError(
             f"the driver has {there} but an executor has {here}",
             remedy="install the same versions on all machines, for example with spark.archives",
@@ -67,7 +67,7 @@ def errors_marked() -> Iterator[None]:
         raise RuntimeError(f"{_MARK}{json.dumps(error.to_json())}") from None
 
 
-def error_in(said: str) -> HeadcountError | None:
+def error_in(message: str) -> HeadcountError | None:
     """Return the error of Headcount that a task failed with, if what Spark says holds one.
 
     >>> try:
@@ -77,10 +77,10 @@ def error_in(said: str) -> HeadcountError | None:
     ...     repr(error_in(f"Job aborted: {error} and so on"))
     "DataError('it is torn; mend it')"
     """
-    place = said.find(_MARK)
+    place = message.find(_MARK)
     if place < 0:
         return None
-    told, _ = json.JSONDecoder().raw_decode(said, place + len(_MARK))
-    kind = getattr(errors, str(told["error"]), SurroundingsError)
-    made: HeadcountError = kind(told["problem"], given=told["given"], remedy=told["remedy"])
-    return made
+    fields, _ = json.JSONDecoder().raw_decode(message, place + len(_MARK))
+    kind = getattr(errors, str(fields["error"]), SurroundingsError)
+    error: HeadcountError = kind(fields["problem"], given=fields["given"], remedy=fields["remedy"])
+    return error

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from headcount.bounds import Bound, Cells, Marginals
-from headcount.engines.spark.partition_rows import PACKETS, PACKETS_IN_SPARK, carried, dealt
+from headcount.bounds import Bound, GroupCells, Marginals
+from headcount.engines.spark.partition_rows import PACKETS, PACKETS_IN_SPARK, packet_schema, partition_rows
 from headcount.engines.spark.session import set_for_now
-from headcount.engines.spark.steps import BringTogether, DealRows, ReadFiles
+from headcount.engines.spark.steps import PartitionRows, ReadFiles, RegroupUsers
 from headcount.engines.spark.tasks import task_of
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
@@ -40,27 +40,29 @@ def check_source(log: EventLog) -> None:
         )
 
 
-def unread(log: EventLog, bound: Bound[Any]) -> tuple[EventLog, pa.Schema]:
+def without_rows(log: EventLog, bound: Bound[Any]) -> tuple[EventLog, pa.Schema]:
     """Return the log as tasks measure it, and the columns that they get.
 
     It is without its rows, its conditions are fulfilled, and no more is in it than is read.
     """
     reading = bound.reading(log)
     lean = reading.narrowed(replace(log, conditions=()))
-    schema = carried(log, reading.columns(lean))
+    schema = packet_schema(log, reading.columns(lean))
     return replace(lean, source=TableSource(schema.empty_table(), log.source.name)), schema
 
 
-def dealt_frame(session: SparkSession, log: EventLog, bound: Bound[Any], partitions: int | None) -> DataFrame:
+def partitioned_frame(
+    session: SparkSession, log: EventLog, bound: Bound[Any], partitions: int | None
+) -> DataFrame:
     """Return the packets of all people that a bound is measured of, each partition with people of its own."""
     many = partitions or _partitions_for(session, log)
-    labels = labels_of(session, many)
+    labels = partition_labels(session, many)
     packets = _read(session, log, bound, labels, many)
     frame = packets.repartition(many, "label")
-    grouped = bound.of if isinstance(bound, Marginals) else bound
-    if isinstance(grouped, Cells) and grouped.groups is not None:
-        lean, schema = unread(log, bound)
-        step = BringTogether(lean, grouped, schema, labels)
+    grouped = bound.group_cells if isinstance(bound, Marginals) else bound
+    if isinstance(grouped, GroupCells) and grouped.groups is not None:
+        lean, schema = without_rows(log, bound)
+        step = RegroupUsers(lean, grouped, schema, labels)
         with set_for_now(session, FEW_PACKETS):
             frame = frame.mapInArrow(task_of(step), PACKETS_IN_SPARK).repartition(many, "label")
     return frame
@@ -70,29 +72,29 @@ def _read(
     session: SparkSession, log: EventLog, bound: Bound[Any], labels: tuple[int, ...], most_tasks: int
 ) -> DataFrame:
     """Return the packets as they are dealt where rows are read; many small files are read by few tasks."""
-    source, (lean, schema) = log.source, unread(log, bound)
+    source, (lean, schema) = log.source, without_rows(log, bound)
     columns = bound.reading(log).columns(log)
     kinds = {name: source.type_of(name) for name in columns}
-    told = replace(lean, conditions=log.conditions, source=TableSource(pa.schema(kinds).empty_table()))
+    read_log = replace(lean, conditions=log.conditions, source=TableSource(pa.schema(kinds).empty_table()))
     if isinstance(source, SparkSource):
-        deal = DealRows(told, pa.schema(kinds), schema, labels)
+        deal = PartitionRows(read_log, pa.schema(kinds), schema, labels)
         return source.selected(columns).mapInArrow(task_of(deal), PACKETS_IN_SPARK)
     if isinstance(source, FileSource):
         parts = parts_of(source)
         files = FileSource(source.files, source.filesystem, source.format, source.text, given=source.given)
-        read = ReadFiles(told, files, parts, kinds, schema, labels)
+        read = ReadFiles(read_log, files, parts, kinds, schema, labels)
         numbers = session.range(0, len(parts), 1, numPartitions=min(len(parts), most_tasks))
         return numbers.mapInArrow(task_of(read), PACKETS_IN_SPARK)
-    packets = dealt(source.batches(columns), told, schema, labels)
+    packets = partition_rows(source.batches(columns), read_log, schema, labels)
     return session.createDataFrame(pa.Table.from_batches(packets, PACKETS))
 
 
 @lru_cache
-def labels_of(session: SparkSession, partitions: int) -> tuple[int, ...]:
+def partition_labels(session: SparkSession, partitions: int) -> tuple[int, ...]:
     """Return a number for each partition that Spark puts exactly there; it is Spark that says so."""
     tried = session.range(0, _LABELS_TRIED * partitions, 1, numPartitions=1).selectExpr("CAST(id AS INT) AS label")
-    found = tried.selectExpr("label", f"pmod(hash(label), {partitions}) AS place").toArrow()
-    first = dict(zip(reversed(found["place"].to_pylist()), reversed(found["label"].to_pylist()), strict=True))
+    places = tried.selectExpr("label", f"pmod(hash(label), {partitions}) AS place").toArrow()
+    first = dict(zip(reversed(places["place"].to_pylist()), reversed(places["label"].to_pylist()), strict=True))
     return tuple(first.values())
 
 
@@ -100,7 +102,7 @@ def _partitions_for(session: SparkSession, log: EventLog) -> int:
     """Return how many partitions to deal people to, by how much there is to read."""
     least = int(session.sparkContext.defaultParallelism)
     if isinstance(log.source, FileSource):
-        size = sum(each or 0 for each, _ in log.source.stamps())
+        size = sum(file_size or 0 for file_size, _ in log.source.stamps())
     elif isinstance(log.source, SparkSource):
         size = _expected_size(log.source.frame)
     else:

@@ -34,50 +34,50 @@ _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 @dataclass
-class Met:
+class ReadCounts:
     """How many rows were read, and how many of those that fulfil the conditions are nobody's."""
 
     read: int = 0
-    nobodys: int = 0
+    without_user: int = 0
 
     def packet(self, label: int) -> pa.RecordBatch:
         """Return it as a packet."""
-        columns = [[label], [None], [self.read], [self.nobodys]]
-        arrays = [pa.array(each, field.type) for each, field in zip(columns, PACKETS, strict=True)]
+        columns = [[label], [None], [self.read], [self.without_user]]
+        arrays = [pa.array(values, field.type) for values, field in zip(columns, PACKETS, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=PACKETS)
 
 
-def carried(log: EventLog, columns: Sequence[str]) -> pa.Schema:
+def packet_schema(log: EventLog, columns: Sequence[str]) -> pa.Schema:
     """Return the columns as they are in packets: text written out, and all else as it is declared."""
     return pa.schema([(name, _plain(log.type_of(name))) for name in columns])
 
 
-def sound_rows(
-    batches: Iterable[pa.RecordBatch], log: EventLog, schema: pa.Schema, met: Met
+def valid_rows(
+    batches: Iterable[pa.RecordBatch], log: EventLog, schema: pa.Schema, read_counts: ReadCounts
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of somebody that fulfil the conditions of a log: its user and all columns of the schema."""
     for raw in batches:
-        met.read += raw.num_rows
+        read_counts.read += raw.num_rows
         batch = log.sound(raw)
         for condition in log.conditions:
             batch = batch.filter(pa.array(condition.holds(batch))) if batch.num_rows else batch
-        met.nobodys += batch.column(log.roles.user).null_count
+        read_counts.without_user += batch.column(log.roles.user).null_count
         batch = batch.filter(pc.is_valid(batch.column(log.roles.user)))
-        columns = [_cast(batch.column(each.name), each.type) for each in schema]
+        columns = [_cast(batch.column(field.name), field.type) for field in schema]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def dealt(
+def partition_rows(
     batches: Iterable[pa.RecordBatch], log: EventLog, schema: pa.Schema, labels: Sequence[int]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the packets of all rows that are somebody's, each in the partition of its user, and what was met."""
-    met = Met()
-    rows = sound_rows(batches, log, schema, met)
-    yield from packed(((batch, keys_of(batch.column(log.roles.user))) for batch in rows), labels)
-    yield met.packet(labels[0])
+    read_counts = ReadCounts()
+    rows = valid_rows(batches, log, schema, read_counts)
+    yield from pack_rows(((batch, keys_of(batch.column(log.roles.user))) for batch in rows), labels)
+    yield read_counts.packet(labels[0])
 
 
-def packed(keyed: Iterable[tuple[pa.RecordBatch, Draws]], labels: Sequence[int]) -> Iterator[pa.RecordBatch]:
+def pack_rows(keyed: Iterable[tuple[pa.RecordBatch, Draws]], labels: Sequence[int]) -> Iterator[pa.RecordBatch]:
     """Yield packets of rows, given the key of each: rows of one key are in one partition."""
     held: list[pa.RecordBatch] = []
     keys: list[Draws] = []
@@ -93,11 +93,11 @@ def packed(keyed: Iterable[tuple[pa.RecordBatch, Draws]], labels: Sequence[int])
         yield _packets(held, np.concatenate(keys), labels)
 
 
-def unpacked(packets: Iterable[pa.RecordBatch], met: Met) -> Iterator[pa.RecordBatch]:
+def unpack_rows(packets: Iterable[pa.RecordBatch], read_counts: ReadCounts) -> Iterator[pa.RecordBatch]:
     """Yield the rows that are in packets, and add up what these say was met."""
     for batch in packets:
-        met.read += pc.sum(batch.column("read")).as_py() or 0
-        met.nobodys += pc.sum(batch.column("nobodys")).as_py() or 0
+        read_counts.read += pc.sum(batch.column("read")).as_py() or 0
+        read_counts.without_user += pc.sum(batch.column("nobodys")).as_py() or 0
         for rows in batch.column("rows").drop_null():
             with pa.ipc.open_stream(rows.as_buffer()) as stream:
                 yield from stream
@@ -126,13 +126,13 @@ def _packets(batches: list[pa.RecordBatch], keys: Draws, labels: Sequence[int]) 
     ends = np.cumsum(np.bincount(parts, minlength=len(labels)))
     rows = max(1, int(_PACKET * table.num_rows / max(1, table.nbytes)))
     label: list[int] = []
-    made: list[bytes] = []
+    packets: list[bytes] = []
     for place, (begin, end) in enumerate(zip(np.append(0, ends[:-1]).tolist(), ends.tolist(), strict=True)):
         for first in range(begin, end, rows):
             label.append(labels[place])
-            made.append(_packet(sorted_rows.slice(first, min(rows, end - first))))
-    nothing = pa.repeat(pa.scalar(0, pa.int64()), len(made))
-    columns = [pa.array(label, pa.int32()), pa.array(made, pa.binary()), nothing, nothing]
+            packets.append(_packet(sorted_rows.slice(first, min(rows, end - first))))
+    nothing = pa.repeat(pa.scalar(0, pa.int64()), len(packets))
+    columns = [pa.array(label, pa.int32()), pa.array(packets, pa.binary()), nothing, nothing]
     return pa.RecordBatch.from_arrays(columns, schema=PACKETS)
 
 
@@ -140,8 +140,8 @@ def _packet(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=_COMPRESSED) as stream:
         stream.write_table(rows)
-    made: bytes = sink.getvalue().to_pybytes()
-    return made
+    packet: bytes = sink.getvalue().to_pybytes()
+    return packet
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -16,22 +16,24 @@ _OFTEN = 0.5  # seconds between two looks
 
 
 @contextmanager
-def watched(session: SparkSession, progress: Progress, stage: str) -> Iterator[None]:
+def report_progress(session: SparkSession, progress: Progress, stage: str) -> Iterator[None]:
     """Tell how far Spark is, until what is done here is done."""
     if progress is silent:
         yield
         return
     tracker, over = session.sparkContext.statusTracker(), threading.Event()
 
-    def look() -> None:
+    def poll() -> None:
         while not over.wait(_OFTEN):
             infos = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-            known = [each for each in infos if each is not None]
-            if known:
-                progress(stage, sum(each.numCompletedTasks for each in known), sum(e.numTasks for e in known))
+            stages = [info for info in infos if info is not None]
+            if stages:
+                progress(
+                    stage, sum(info.numCompletedTasks for info in stages), sum(info.numTasks for info in stages)
+                )
 
     progress(stage, 0, None)
-    watcher = threading.Thread(target=look, daemon=True)
+    watcher = threading.Thread(target=poll, daemon=True)
     watcher.start()
     try:
         yield

@@ -45,7 +45,7 @@ def open_session(conf: Mapping[str, str]) -> SparkSession:
         with _hushed():
             session: SparkSession = builder.getOrCreate()
     except Exception as error:
-        raise failure(error, "Spark could not be started") from error
+        raise to_headcount_error(error, "Spark could not be started") from error
     return session
 
 
@@ -79,22 +79,24 @@ def check_java() -> None:
     java = shutil.which("java") if not home else str(Path(home) / "bin" / "java")
     remedy = f"install OpenJDK {JAVA} or newer, and put it on the PATH or name its folder in JAVA_HOME"
     try:
-        said = subprocess.run([java or "java", "-version"], capture_output=True, text=True, timeout=60, check=True)  # noqa: S603
+        output = subprocess.run(  # noqa: S603
+            [java or "java", "-version"], capture_output=True, text=True, timeout=60, check=True
+        )
     except (OSError, subprocess.SubprocessError) as error:
         raise SurroundingsError("Spark needs Java, and none was found", remedy=remedy) from error
-    version = java_version(said.stderr + said.stdout)
+    version = java_version(output.stderr + output.stdout)
     if version is not None and version < JAVA:
         raise SurroundingsError(f"Spark needs Java {JAVA} or newer, and this is Java {version}", remedy=remedy)
 
 
-def java_version(said: str) -> int | None:
+def java_version(output: str) -> int | None:
     """Return the number of a Java version, None if it is not told.
 
     >>> [java_version(each) for each in ('openjdk version "17.0.9" 2023', 'java version "1.8.0_292"', '?')]
     [17, 8, None]
     """
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
-    return int(found[1]) if found else None
+    match = re.search(r'version "(?:1\.)?(\d+)', output)
+    return int(match[1]) if match else None
 
 
 @contextmanager
@@ -110,15 +112,15 @@ def set_for_now(session: SparkSession, settings: Mapping[str, str]) -> Iterator[
             session.conf.unset(key) if old is None else session.conf.set(key, old)
 
 
-def failure(error: Exception, what: str) -> HeadcountError:
+def to_headcount_error(error: Exception, what: str) -> HeadcountError:
     """Return what a failed job is told as: an error of a task as itself, all else in one line."""
     if isinstance(error, HeadcountError):
         return error
-    said = str(error)
-    own = error_in(said)
+    message = str(error)
+    own = error_in(message)
     if own is not None:
         return own
-    if "No module named 'headcount'" in said:
+    if "No module named 'headcount'" in message:
         return SurroundingsError(
             "an executor of Spark has no headcount",
             remedy="install it on all machines, for example with spark.archives; see docs/engines.md",

@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headcount.bounds import Bound, Cells
-from headcount.bounds.partial_sums import taken_apart
+from headcount.bounds import Bound, GroupCells
+from headcount.bounds.partial_sums import to_cells
 from headcount.engines.local.engine import LocalEngine
-from headcount.engines.local.measures.group_cells import groups_of_all
+from headcount.engines.local.measures.group_cells import assign_all_groups
 from headcount.engines.local.partitions import user_keys
-from headcount.engines.local.runner import Passes
-from headcount.engines.spark.partition_rows import Met, dealt, keys_of, packed, unpacked
+from headcount.engines.local.runner import LocalRunner
+from headcount.engines.spark.partition_rows import ReadCounts, keys_of, pack_rows, partition_rows, unpack_rows
 from headcount.engines.spark.row_tallies import cells_of
 from headcount.errors import DataError
 from headcount.events.log import EventLog
@@ -48,7 +48,7 @@ class ReadFiles:
 
     def __call__(self, numbers: Batches) -> Batches:
         """Yield packets."""
-        return dealt(self._read(numbers), self.log, self.schema, self.labels)
+        return partition_rows(self._read(numbers), self.log, self.schema, self.labels)
 
     def _read(self, numbers: Batches) -> Batches:
         for batch in numbers:
@@ -66,7 +66,7 @@ class ReadFiles:
 
 
 @dataclass(frozen=True)
-class DealRows:
+class PartitionRows:
     """Deals the rows of a Spark frame."""
 
     log: EventLog
@@ -78,32 +78,32 @@ class DealRows:
         """Yield packets."""
         declared = (
             pa.RecordBatch.from_arrays(
-                [pc.cast(column, each.type) for column, each in zip(batch.columns, self.wanted, strict=True)],
+                [pc.cast(column, field.type) for column, field in zip(batch.columns, self.wanted, strict=True)],
                 schema=self.wanted,
             )
             for batch in batches
         )
-        return dealt(declared, self.log, self.schema, self.labels)
+        return partition_rows(declared, self.log, self.schema, self.labels)
 
 
 @dataclass(frozen=True)
-class BringTogether:
+class RegroupUsers:
     """Deals people anew, those of one group to one partition: each person is whole already."""
 
     log: EventLog
-    bound: Cells
+    bound: GroupCells
     schema: pa.Schema
     labels: tuple[int, ...]
 
     def __call__(self, packets: Batches) -> Batches:
         """Yield packets."""
-        met = Met()
-        source = _source_of(unpacked(packets, met), self.schema)
+        read_counts = ReadCounts()
+        source = _source_of(unpack_rows(packets, read_counts), self.schema)
         log = replace(self.log, source=source)
-        coded, rows = Passes(threads=1).read(log, self.bound.reading(log))
+        coded, rows = LocalRunner(threads=1).read(log, self.bound.reading(log))
         if coded.groups is None or rows.contexts is None:
             raise TypeError("there are no groups to bring together")
-        own = groups_of_all(coded, rows)
+        own = assign_all_groups(coded, rows)
         of_groups = user_keys(coded.groups.table.raw, bytes(16))
 
         def keyed() -> Iterator[tuple[pa.RecordBatch, Any]]:
@@ -115,11 +115,11 @@ class BringTogether:
                 keys[group >= 0] = of_groups[group[group >= 0]]
                 yield batch, keys
 
-        return itertools.chain(packed(keyed(), self.labels), [met.packet(self.labels[0])])
+        return itertools.chain(pack_rows(keyed(), self.labels), [read_counts.packet(self.labels[0])])
 
 
 @dataclass(frozen=True)
-class Measure:
+class MeasurePartition:
     """Measures the people of a partition with the local engine, and gives the cells that are not zero.
 
     Beside them come those that say what was met, for the curator.
@@ -132,14 +132,14 @@ class Measure:
 
     def __call__(self, packets: Batches) -> Batches:
         """Yield cells."""
-        rows = unpacked(packets, Met())
+        rows = unpack_rows(packets, ReadCounts())
         first = next(rows, None)
         if first is None:
             return
         source = _source_of(itertools.chain([first], rows), self.schema)
         engine = LocalEngine(threads=1)
         measured = engine.measure(replace(self.log, source=source), self.bound, self.secret)
-        yield from taken_apart(measured).to_batches(max_chunksize=_CELLS)
+        yield from to_cells(measured).to_batches(max_chunksize=_CELLS)
         if engine.tally is not None:
             yield from cells_of(engine.tally).to_batches()
 

@@ -84,7 +84,7 @@ class GroupCodes:
 
     def __call__(self, batch: pa.RecordBatch) -> Codes:
         """Return the code of each row's group."""
-        return _where_there(batch.column(self._column), self.table.codes)
+        return _codes_of_present(batch.column(self._column), self.table.codes)
 
 
 class GridCells:
@@ -131,13 +131,13 @@ def check_table(log: EventLog, grid: Grid, groups: str | None) -> None:
             check_value_type(log.type_of(bins.column), bins.column)
 
 
-def _where_there(column: pa.Array, codes: Callable[[pa.Array], Codes]) -> Codes:
+def _codes_of_present(column: pa.Array, codes: Callable[[pa.Array], Codes]) -> Codes:
     """Return the codes of what is there, -1 for what is missing."""
     column = whole_ids(column)
     there = pc.is_valid(column)
-    found = np.full(len(column), -1, dtype=np.int32)
-    found[there.to_numpy(zero_copy_only=False)] = codes(column.filter(there))
-    return found
+    codes_of_rows = np.full(len(column), -1, dtype=np.int32)
+    codes_of_rows[there.to_numpy(zero_copy_only=False)] = codes(column.filter(there))
+    return codes_of_rows
 
 
 def _coder(bins: NumberBins | ValueBins, log: EventLog) -> Callable[[pa.Array], Codes]:
@@ -147,8 +147,8 @@ def _coder(bins: NumberBins | ValueBins, log: EventLog) -> Callable[[pa.Array], 
     look_up, rest = _places(bins, log.type_of(bins.column)), np.int32(len(bins.values) if bins.other else -1)
 
     def places(column: pa.Array) -> Codes:
-        found = _where_there(column, look_up)
-        return np.where(found < 0, rest, found)
+        positions = _codes_of_present(column, look_up)
+        return np.where(positions < 0, rest, positions)
 
     return places
 
@@ -157,7 +157,7 @@ def _places(bins: ValueBins, kind: pa.DataType) -> Callable[[pa.Array], Codes]:
     """Return how the listed values of a column are found; refuse a column of another type."""
     check_id_type(kind, "value", bins.column)
     if is_textual(kind):  # as every number is in a CSV file, and a column without values
-        listed = pa.array([str(each) for each in bins.values], pa.string())
+        listed = pa.array([str(value) for value in bins.values], pa.string())
     elif isinstance(bins.values[0], str):
         raise UsageError(
             f"column {bins.column!r} holds {kind}, but its bins list texts",

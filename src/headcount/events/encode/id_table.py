@@ -99,11 +99,11 @@ class NumberTable:
         return self._ids[: self.size]
 
     def _resize(self, slots: int) -> None:
-        known = self._ids[: self.size]
+        ids = self._ids[: self.size]
         self._slots = np.full(2 * slots, -1, dtype=np.int64)
         self._ids = np.empty(slots // 2, dtype=np.int64)
-        out = np.empty(known.size, dtype=np.int32)
-        intern.intern_numbers(known, 0, self._words, self._slots, self._ids, 0, True, out)
+        out = np.empty(ids.size, dtype=np.int32)
+        intern.intern_numbers(ids, 0, self._words, self._slots, self._ids, 0, True, out)
 
 
 class TextTable:
@@ -167,11 +167,11 @@ class TextTable:
                 self._resize(4 * self._slots.size)
 
     def _resize(self, slots: int) -> None:
-        known = np.concatenate([np.zeros(1, dtype=np.int64), self._ends[: self.size]])
+        ends = np.concatenate([np.zeros(1, dtype=np.int64), self._ends[: self.size]])
         self._slots = np.zeros(slots, dtype=np.uint64)
         self._ends = np.empty(slots, dtype=np.int64)
-        out = np.empty(known.size - 1, dtype=np.int32)
-        intern.intern_text(self._arena, known, 0, self._words, self._slots, self._arena, self._ends, 0, True, out)
+        out = np.empty(ends.size - 1, dtype=np.int32)
+        intern.intern_text(self._arena, ends, 0, self._words, self._slots, self._arena, self._ends, 0, True, out)
 
 
 def secret_words() -> Draws:
@@ -198,12 +198,12 @@ def raw_ids(ids: Ids) -> list[int | str]:
     return [bytes(data[start:end]).decode() for start, end in zip(starts, ends.tolist(), strict=False)]
 
 
-def ids_for(kind: pa.DataType, known_range: tuple[int, int] | None, rows: int | None, name: str = "ids") -> Ids:
+def ids_for(kind: pa.DataType, id_range: tuple[int, int] | None, rows: int | None, name: str = "ids") -> Ids:
     """Choose the table that fits a column: by its type, its range and the number of rows."""
     if is_textual(kind):
         return TextTable()
-    if known_range is not None and known_range[1] < 2**63:
-        low, high = known_range
+    if id_range is not None and id_range[1] < 2**63:
+        low, high = id_range
         span = high - low + 1
         if high < 2**63 and span <= min(_WIDEST_RANGE, max(1 << 20, 4 * (rows or 0))):
             return NumberRange(low, high, name)
@@ -246,8 +246,8 @@ class Listed:
 
     def codes(self, column: pa.Array) -> Codes:
         """Return the place of each value, -1 for what is not listed."""
-        found = self.look_up(column)
-        return self._table.codes(column, may_add=False) if found is None else found.codes()
+        matches = self.look_up(column)
+        return self._table.codes(column, may_add=False) if matches is None else matches.codes()
 
     def look_up(self, column: pa.Array) -> LookUp | None:
         """Return how the places are looked up, where no value need be searched for."""

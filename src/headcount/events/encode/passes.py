@@ -114,8 +114,8 @@ class EncodedLog:
             reading.cells == "listed" and not reading.values
         )  # then people are told apart by their codes alone
         counted = pa.types.is_integer(log.source.type_of(log.roles.user))
-        known = log.source.whole_range(log.roles.user) if grouped and counted else None
-        self.users = ids_for(kind, known, log.source.rows, log.roles.user)
+        id_range = log.source.whole_range(log.roles.user) if grouped and counted else None
+        self.users = ids_for(kind, id_range, log.source.rows, log.roles.user)
         if reading.cells == "given":
             self.items = GivenItems(log)
         if reading.groups is not None:
@@ -185,7 +185,9 @@ class EncodedLog:
     def _needed(self) -> tuple[str, ...]:
         """The columns without which a row does not count."""
         roles = self.log.roles
-        return tuple(dict.fromkeys(each for each in (roles.user, roles.item, roles.value) if each is not None))
+        return tuple(
+            dict.fromkeys(column for column in (roles.user, roles.item, roles.value) if column is not None)
+        )
 
     def _without_nulls(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         for name in self._needed:
@@ -200,8 +202,8 @@ class EncodedLog:
         context = self.log.context
         if context is None:
             return None
-        found = context.look_up(batch) if self.reading.contexts == "within" else None
-        return context.codes(batch) if found is None else found
+        context_look_up = context.look_up(batch) if self.reading.contexts == "within" else None
+        return context.codes(batch) if context_look_up is None else context_look_up
 
     def _within(self, batch: pa.RecordBatch, contexts: LookUp | Codes) -> tuple[Codes, int, int]:
         """Return the cells of items in contexts, and how many items are not listed and contexts unknown."""

@@ -23,14 +23,14 @@ def read_ahead(values: Iterator[T]) -> Iterator[T]:
     ['t', 'e', 'a']
     """
     with ThreadPoolExecutor(1) as reader:  # one thread: it asks for one value after the other
-        coming = deque(reader.submit(_next, values) for _ in range(_DEPTH))
+        pending = deque(reader.submit(_next, values) for _ in range(_DEPTH))
         try:
-            while (fetched := coming.popleft().result()) is not None:
-                coming.append(reader.submit(_next, values))
+            while (fetched := pending.popleft().result()) is not None:
+                pending.append(reader.submit(_next, values))
                 yield fetched[0]
         finally:
-            for each in coming:
-                each.cancel()
+            for future in pending:
+                future.cancel()
 
 
 def _next(values: Iterator[T]) -> tuple[T] | None:

@@ -31,7 +31,7 @@ class Example:
 class Problem:
     """Rows or records that would not be counted, or not where they belong, for one reason.
 
-    >>> str(Problem(role="user", column="who", what="no user in column 'who'", number=2, of=80))
+    >>> str(Problem(role="user", column="who", what="no user in column 'who'", number=2, total=80))
     "2 rows (2.5 %): no user in column 'who'"
     """
 
@@ -39,7 +39,7 @@ class Problem:
     column: str | None = None
     what: str
     number: int
-    of: int
+    total: int
     noun: Literal["row", "record"] = "row"
     fate: Fate = "not counted"
     examples: tuple[Example, ...] = ()
@@ -53,7 +53,7 @@ class Problem:
     @property
     def share(self) -> float:
         """How large a part of them it is."""
-        return self.number / self.of if self.of else 0.0
+        return self.number / self.total if self.total else 0.0
 
     @property
     def reason(self) -> str:
@@ -73,7 +73,7 @@ class Problem:
             f"{self.noun}s": self.number,
             "share": self.share,
             "fate": self.fate,
-            "examples": [each.to_json() for each in self.examples],
+            "examples": [example.to_json() for example in self.examples],
             "remedy": self.remedy,
         }
 
@@ -107,13 +107,13 @@ class Repeats:
     """How many of the records are of an item that the same person has already; of some people, if of many."""
 
     records: int
-    of: int
+    total: int
     share_of_people: float = 1.0
 
     @property
     def share(self) -> float:
         """How large a part of the records they are."""
-        return self.records / self.of if self.of else 0.0
+        return self.records / self.total if self.total else 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -142,7 +142,7 @@ class Checked:
     def put(self, words: Callable[[str], str]) -> Checked:
         """Return the same in other words: those of Python, where flags are named."""
         hints = tuple(map(words, self.hints))
-        return replace(self, hints=hints, problems=tuple(each.put(words) for each in self.problems))
+        return replace(self, hints=hints, problems=tuple(problem.put(words) for problem in self.problems))
 
     @property
     def people(self) -> int:
@@ -155,8 +155,8 @@ class Checked:
         return not self.problems
 
     def __repr__(self) -> str:
-        found = some(len(self.problems), "problem")
-        return f"<Checked {self.source}: {found}; {some(self.records, 'record')} would count>"
+        problems = some(len(self.problems), "problem")
+        return f"<Checked {self.source}: {problems}; {some(self.records, 'record')} would count>"
 
     def __str__(self) -> str:
         verb = "counts" if self.records == 1 else "count"
@@ -176,7 +176,7 @@ class Checked:
             "records": self.records,
             "people": self.people,
             "all_counts": self.all_counts,
-            "problems": [each.to_json() for each in self.problems],
+            "problems": [problem.to_json() for problem in self.problems],
             "hints": list(self.hints),
             "activity": None if self.activity is None else self.activity.to_json(),
             "repeats": None if self.repeats is None else self.repeats.to_json(),

@@ -23,7 +23,7 @@ from headcount.events.encode.prefetch import read_ahead
 from headcount.events.encode.text_columns import flat_batch, is_textual, plain
 from headcount.events.inspect import unreadable
 from headcount.events.inspect.report import ActivitySummary, Checked, Fate, Problem, percent
-from headcount.events.inspect.statistics import Counted, Frequent
+from headcount.events.inspect.statistics import FrequentTexts, RecordCounts
 from headcount.events.log import EventLog
 from headcount.events.record_values import finite_numbers, repetitions
 from headcount.events.sources.files.formats import is_text
@@ -39,11 +39,11 @@ _OUTSIDE = "an item outside the catalogue"
 _JOINT = pa.scalar(SEPARATOR, pa.large_string())
 
 
-def survey(log: EventLog, progress: Progress = lambda *_: None) -> Checked:
+def scan(log: EventLog, progress: Progress = lambda *_: None) -> Checked:
     """Look through a log.
 
     >>> log = EventLog.of([("ann", "tea"), ("bob", "tee"), (None, "rye")], items=["rye", "tea"])
-    >>> print(survey(log))
+    >>> print(scan(log))
     the table: 3 rows; 1 record of 1 person counts
     1 row (33.3 %): no user in column 'user'
     1 record (50.0 %): an item outside the catalogue: 'tee' (1)
@@ -53,10 +53,10 @@ def survey(log: EventLog, progress: Progress = lambda *_: None) -> Checked:
         return _packed(log, log.source, progress)
     if log.selects_contexts:
         return _without_contexts(log, progress)
-    return _Survey(log).read(progress)
+    return _Scan(log).read(progress)
 
 
-class _Survey:
+class _Scan:
     """Looks through raw events."""
 
     def __init__(self, log: EventLog) -> None:
@@ -69,15 +69,15 @@ class _Survey:
         self._items: Callable[[pa.Array], Codes] = ids_for(kind(roles.item), None, None, roles.item).codes
         if log.has_catalogue:
             self._items = Listed(log.catalogue.as_type(kind(roles.item), roles.item)).codes
-        self._counted = Counted(log.width, of_items=self._of_items)
-        self._needed = unreadable.needed(log)
-        self._judging = [(each, unreadable.judging(each)) for each in log.conditions]
+        self._counted = RecordCounts(log.width, of_items=self._of_items)
+        self._needed = unreadable.required_columns(log)
+        self._judging = [(condition, unreadable.condition_column(condition)) for condition in log.conditions]
         self._contexts = (
-            [] if log.context is None else unreadable.unknown(log.context, tags=isinstance(log, TagLog))
+            [] if log.context is None else unreadable.context_columns(log.context, tags=isinstance(log, TagLog))
         )
         self._rows = self._left_out = self._kept = self._blank = self._inside = 0
-        self._seen = self._outside = self._elsewhere = self._below = self._above = 0
-        self._items_outside, self._contexts_outside = Frequent(), Frequent()
+        self._complete_records = self._outside = self._elsewhere = self._below = self._above = 0
+        self._items_outside, self._contexts_outside = FrequentTexts(), FrequentTexts()
 
     def read(self, progress: Progress) -> Checked:
         """Read the log once."""
@@ -87,7 +87,7 @@ class _Survey:
             if raw.num_rows:
                 self._count(*self._complete(*self._fulfilling(raw, log.sound(raw))))
             progress("reading events", self._rows, log.source.rows)
-        return _told(
+        return _report(
             log, self._counted, self._problems(), self._hints(), rows=self._rows, left_out=self._left_out,
             cut=None if log.value_range is None else (self._below, self._above),
         )  # fmt: skip
@@ -98,12 +98,12 @@ class _Survey:
         kept = np.logical_and.reduce(holds) if holds else np.ones(raw.num_rows, dtype=bool)
         if not kept.all():
             tells = [condition.tells(batch) for condition, _ in self._judging]
-            refused = np.logical_or.reduce([told & ~held for told, held in zip(tells, holds, strict=True)])
+            refused = np.logical_or.reduce([can_tell & ~held for can_tell, held in zip(tells, holds, strict=True)])
             self._left_out += int(np.count_nonzero(refused))
-            for (condition, noted), told in zip(self._judging, tells, strict=True):
-                noted.look(raw.column(condition.column), ~told & ~refused)
+            for (condition, noted), can_tell in zip(self._judging, tells, strict=True):
+                noted.look(raw.column(condition.column), ~can_tell & ~refused)
         self._kept += int(np.count_nonzero(kept))
-        return _of(raw, kept), _of(batch, kept)
+        return _rows_where(raw, kept), _rows_where(batch, kept)
 
     def _complete(
         self, raw: pa.RecordBatch, batch: pa.RecordBatch
@@ -112,29 +112,29 @@ class _Survey:
         roles = self._log.roles
         records = np.ones(batch.num_rows, dtype=np.int64)
         complete, blank = np.ones(batch.num_rows, dtype=bool), np.full(batch.num_rows, self._of_items)
-        for each in self._needed:
-            column = batch.column(each.column)
-            if each.role == "times":
-                records, there = repetitions(roles.numbers.plain(batch, each.column))
-            elif each.role == "value":
-                there = _valid(finite_numbers(roles.numbers.plain(batch, each.column)))
+        for tracker in self._needed:
+            column = batch.column(tracker.column)
+            if tracker.role == "times":
+                records, there = repetitions(roles.numbers.plain(batch, tracker.column))
+            elif tracker.role == "value":
+                there = _valid(finite_numbers(roles.numbers.plain(batch, tracker.column)))
             else:
                 there = _valid(column)
-                if each.role == "item" and self._log.selects and is_text(column.type):
+                if tracker.role == "item" and self._log.selects and is_text(column.type):
                     there = there & (np.asarray(pc.fill_null(pc.binary_length(plain(column)), 0)) > 0)
-            each.look(raw.column(each.column), ~there)
+            tracker.look(raw.column(tracker.column), ~there)
             complete &= there
-            if each.role in ("user", "item"):
+            if tracker.role in ("user", "item"):
                 blank &= ~there
         self._blank += int(np.count_nonzero(blank))
         if roles.times is not None:
             complete &= records > 0
-        return _of(raw, complete), _of(batch, complete), records[complete]
+        return _rows_where(raw, complete), _rows_where(batch, complete), records[complete]
 
     def _count(self, raw: pa.RecordBatch, batch: pa.RecordBatch, records: Integers) -> None:
         """Count what is in the catalogue, and take note of the rest."""
         log = self._log
-        self._seen += int(records.sum())
+        self._complete_records += int(records.sum())
         items: Codes = np.zeros(batch.num_rows, dtype=np.int32)
         if self._of_items:
             column = batch.column(log.roles.item)
@@ -143,15 +143,20 @@ class _Survey:
             if outside.any():
                 self._outside += int(records[outside].sum())
                 self._items_outside.add(_texts(column, outside), records[outside])
-                raw, batch = _of(raw, ~outside), _of(batch, ~outside)
+                raw, batch = _rows_where(raw, ~outside), _rows_where(batch, ~outside)
                 items, records = items[~outside], records[~outside]
         self._inside += batch.num_rows
         users, contexts = self._users.codes(batch.column(log.roles.user)), None
         if log.context is not None:
             contexts = self._context(log.context, raw, batch, records)
             if isinstance(log, TagLog):
-                known = contexts < log.context.size
-                users, items, contexts, records = users[known], items[known], contexts[known], records[known]
+                has_tag = contexts < log.context.size
+                users, items, contexts, records = (
+                    users[has_tag],
+                    items[has_tag],
+                    contexts[has_tag],
+                    records[has_tag],
+                )
         if log.value_range is not None:
             low, high = map(float, log.value_range)
             column = log.roles.numbers.plain(batch, str(log.roles.value))
@@ -166,12 +171,12 @@ class _Survey:
         unknown = codes < 0
         if unknown.any():
             elsewhere = unknown & (context.part is None)
-            for each in self._contexts:
-                gone = unknown
+            for tracker in self._contexts:
+                missing = unknown
                 if context.part is None:
-                    gone = unknown & ~_valid(batch.column(each.column))
-                    elsewhere &= ~gone
-                each.look(raw.column(each.column), gone)
+                    missing = unknown & ~_valid(batch.column(tracker.column))
+                    elsewhere &= ~missing
+                tracker.look(raw.column(tracker.column), missing)
             if elsewhere.any():
                 self._elsewhere += int(records[elsewhere].sum())
                 parts = [_texts(batch.column(name), elsewhere) for name in context.columns]
@@ -179,35 +184,41 @@ class _Survey:
         return np.where(unknown, np.int32(context.size), codes)
 
     def _problems(self) -> list[Problem]:
-        log, inside = self._log, self._seen - self._outside
-        found = [problem for _, each in self._judging for problem in each.problems(self._rows, self._absent)]
-        found += [problem for each in self._needed for problem in each.problems(self._kept, self._absent)]
+        log, inside = self._log, self._complete_records - self._outside
+        problems = [
+            problem for _, tracker in self._judging for problem in tracker.problems(self._rows, self._absent)
+        ]
+        problems += [problem for tracker in self._needed for problem in tracker.problems(self._kept, self._absent)]
         outside = Problem(
-            role="item", column=log.roles.item, what=_OUTSIDE, number=self._outside, of=self._seen,
+            role="item", column=log.roles.item, what=_OUTSIDE, number=self._outside, total=self._complete_records,
             noun="record", examples=self._items_outside.most,
         )  # fmt: skip
-        found += [outside] if outside.number else []
-        found += [problem for each in self._contexts for problem in each.problems(self._inside, self._absent)]
+        problems += [outside] if outside.number else []
+        problems += [
+            problem for tracker in self._contexts for problem in tracker.problems(self._inside, self._absent)
+        ]
         if self._elsewhere and log.context is not None:
             tags = isinstance(log, TagLog)
             what = (
                 "a tag outside the vocabulary" if tags else f"a value of {log.context.name!r} outside --contexts"
             )
             elsewhere = Problem(
-                role="context", column=log.context.specification, what=what, number=self._elsewhere, of=inside,
+                role="context", column=log.context.specification, what=what, number=self._elsewhere, total=inside,
                 noun="record", fate=_fate(log), examples=self._contexts_outside.most,
             )  # fmt: skip
-            found.append(elsewhere)
-        return found
+            problems.append(elsewhere)
+        return problems
 
     def _hints(self) -> list[str]:
-        log, hints, inside = self._log, [], self._seen - self._outside
+        log, hints, inside = self._log, [], self._complete_records - self._outside
         if self._blank:
             rows = some(self._blank, "row")
             hints.append(f"{rows} without user and item: a line that is damaged or malformed looks like that")
-        nobodys = int(self._counted.of_people[:1].sum()) if is_textual(log.type_of(log.roles.user)) else 0
-        if nobodys:
-            records, column = some(nobodys, "record"), repr(log.roles.user)
+        empty_user_records = (
+            int(self._counted.records_by_user[:1].sum()) if is_textual(log.type_of(log.roles.user)) else 0
+        )
+        if empty_user_records:
+            records, column = some(empty_user_records, "record"), repr(log.roles.user)
             hints.append(
                 f"one person, with {records}, is an empty text in column {column}: many may stand behind it"
             )
@@ -217,9 +228,9 @@ class _Survey:
             hints.append(f"{below} of the values lie below {low} and {above} above {high}: they are cut to these")
         columns = (*(noted for _, noted in self._judging), *self._needed, *self._contexts)
         return hints + [
-            f"most values of column {each.column!r} cannot be read: {advice}"
-            for each in columns
-            if 2 * each.unreadable > self._rows and (advice := each.advice)
+            f"most values of column {tracker.column!r} cannot be read: {advice}"
+            for tracker in columns
+            if 2 * tracker.unreadable > self._rows and (advice := tracker.advice)
         ]
 
     def _absent(self, column: str) -> str | None:
@@ -233,43 +244,45 @@ class _Survey:
 def _without_contexts(log: EventLog, progress: Progress) -> Checked:
     """Look through a log whose contexts are still to be selected: any value may be one of them."""
     events = log.as_events() if isinstance(log, TagLog) else log
-    found = survey(replace(events, context=None, context_of="record"), progress)
+    report = scan(replace(events, context=None, context_of="record"), progress)
     column = "" if log.context is None else log.context.name
-    return replace(found, hints=(*found.hints, f"column {column!r} was not looked at: its values are selected"))
+    return replace(report, hints=(*report.hints, f"column {column!r} was not looked at: its values are selected"))
 
 
 def _packed(log: EventLog, source: PackedSource, progress: Progress) -> Checked:
     """Look through a store: its records, and what was met when it was packed."""
-    counted, rows = Counted(log.width, of_items=True), 0
+    counted, rows = RecordCounts(log.width, of_items=True), 0
     for users, cells, times in source.entries():
         items, contexts = np.divmod(cells, np.int32(log.width))
         records = np.ones(users.size, dtype=np.int64) if times is None else times
-        known = contexts < log.width - isinstance(log, TagLog)
-        counted.add(users[known], items[known], contexts[known], records[known])
+        has_tag = contexts < log.width - isinstance(log, TagLog)
+        counted.add(users[has_tag], items[has_tag], contexts[has_tag], records[has_tag])
         rows += users.size
         progress("reading the store", rows, source.rows)
-    met, roles = source.tally, log.roles
-    found = [
-        Problem(role=each.role, column=each.column, what=each.nothing, number=number, of=met.rows)
-        for each in unreadable.needed(log)
-        if (number := met.nulls.get(each.column, 0))
+    tally, roles = source.tally, log.roles
+    problems = [
+        Problem(role=tracker.role, column=tracker.column, what=tracker.nothing, number=number, total=tally.rows)
+        for tracker in unreadable.required_columns(log)
+        if (number := tally.nulls.get(tracker.column, 0))
     ]
-    if met.outside_catalogue:
-        outside = met.outside_catalogue
-        found.append(Problem(role="item", column=roles.item, what=_OUTSIDE, number=outside, of=met.rows))
-    if met.unknown_context and log.context is not None:
+    if tally.outside_catalogue:
+        outside = tally.outside_catalogue
+        problems.append(Problem(role="item", column=roles.item, what=_OUTSIDE, number=outside, total=tally.rows))
+    if tally.unknown_context and log.context is not None:
         unknown = Problem(
-            role="context", column=log.context.specification, number=met.unknown_context, of=met.rows,
+            role="context", column=log.context.specification, number=tally.unknown_context, total=tally.rows,
             what=f"no value of {log.context.name!r} that is declared and can be read", fate=_fate(log),
         )  # fmt: skip
-        found.append(unknown)
-    counting = source.records + met.outside_catalogue + sum(met.nulls.values())
-    return _told(log, counted, found, [], rows=met.rows, left_out=None if roles.times else met.rows - counting)
+        problems.append(unknown)
+    counting = source.records + tally.outside_catalogue + sum(tally.nulls.values())
+    return _report(
+        log, counted, problems, [], rows=tally.rows, left_out=None if roles.times else tally.rows - counting
+    )
 
 
-def _told(
+def _report(
     log: EventLog,
-    counted: Counted,
+    counted: RecordCounts,
     problems: list[Problem],
     hints: list[str],
     *,
@@ -278,7 +291,7 @@ def _told(
     cut: tuple[int, int] | None = None,
 ) -> Checked:
     if not counted.records and not problems:
-        problems = [Problem(role="log", what="there is no record to count", number=rows, of=rows)]
+        problems = [Problem(role="log", what="there is no record to count", number=rows, total=rows)]
     repeats = counted.repeats
     may_count_users = log.counting == "records" and log.roles.value is None and not isinstance(log, TagLog)
     if repeats is not None and not repeats.records and may_count_users and type(log.catalogue) is not NoCatalogue:
@@ -315,7 +328,7 @@ def _fate(log: EventLog) -> Fate:
     return "not counted" if isinstance(log, TagLog) else "counted as unknown"
 
 
-def _of(batch: pa.RecordBatch, rows: Flags) -> pa.RecordBatch:
+def _rows_where(batch: pa.RecordBatch, rows: Flags) -> pa.RecordBatch:
     return batch if rows.all() else batch.filter(pa.array(rows))
 
 

@@ -17,10 +17,10 @@ MOST_PAIRS = 1 << 24
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
-class Frequent:
+class FrequentTexts:
     """Texts with the number of their records; beyond a million different ones, of those alone.
 
-    >>> seen = Frequent()
+    >>> seen = FrequentTexts()
     >>> seen.add(pa.array(["tee", "ry", "tee"]), np.array([1, 5, 2]))
     >>> [str(each) for each in seen.most]
     ["'ry' (5)", "'tee' (3)"]
@@ -34,8 +34,8 @@ class Frequent:
         """Count the texts of a column without nulls."""
         codes = self._table.codes(column, may_add=self._table.size < _MOST_TEXTS)
         self._records = enlarged(self._records, self._table.size)
-        known = codes >= 0
-        np.add.at(self._records, codes[known], records[known])
+        has_code = codes >= 0
+        np.add.at(self._records, codes[has_code], records[has_code])
 
     @property
     def most(self) -> tuple[Example, ...]:
@@ -49,13 +49,13 @@ class Frequent:
         )
 
 
-class SeenPairs:
+class DistinctPairs:
     """Distinct pairs of person and item, by their codes, in bounded memory.
 
     Where there are too many, those of half of the people are kept, then of a quarter, and so on; who is kept does
     not hang on what they did.
 
-    >>> pairs = SeenPairs()
+    >>> pairs = DistinctPairs()
     >>> pairs.add(np.array([0, 0, 1]), np.array([7, 7, 7]))
     >>> pairs.distinct, pairs.share_of_people
     (2, 1.0)
@@ -101,20 +101,20 @@ class SeenPairs:
         return keys
 
 
-class Counted:
+class RecordCounts:
     """The records that count: of whom, of which item if there are any, in which of so many contexts."""
 
     def __init__(self, contexts: int, *, of_items: bool) -> None:
         self.records = 0
-        self.of_people: Integers = np.zeros(0, dtype=np.int64)
+        self.records_by_user: Integers = np.zeros(0, dtype=np.int64)
         self.of_contexts: Integers = np.zeros(contexts, dtype=np.int64)
-        self._pairs = SeenPairs() if of_items else None
+        self._pairs = DistinctPairs() if of_items else None
 
     def add(self, users: Codes, items: Codes, contexts: Codes | None, records: Integers) -> None:
         """Count rows that stand for so many records each."""
         self.records += int(records.sum())
-        self.of_people = enlarged(self.of_people, int(users.max(initial=-1)) + 1)
-        np.add.at(self.of_people, users, records)
+        self.records_by_user = enlarged(self.records_by_user, int(users.max(initial=-1)) + 1)
+        np.add.at(self.records_by_user, users, records)
         if contexts is not None:
             np.add.at(self.of_contexts, contexts, records)
         if self._pairs is not None:
@@ -123,12 +123,14 @@ class Counted:
     @property
     def activity(self) -> ActivitySummary | None:
         """How many records people have."""
-        each = np.sort(self.of_people[self.of_people > 0])
-        if not each.size:
+        records_by_user = np.sort(self.records_by_user[self.records_by_user > 0])
+        if not records_by_user.size:
             return None
-        half, nine, nearly = (int(each[-(-each.size * part // 100) - 1]) for part in (50, 90, 99))
-        most = tuple((top, int(each[-top:].sum())) for top in (1, 3, 10) if top <= each.size)
-        return ActivitySummary(each.size, self.records, half, nine, nearly, most)
+        half, nine, nearly = (
+            int(records_by_user[-(-records_by_user.size * part // 100) - 1]) for part in (50, 90, 99)
+        )
+        most = tuple((top, int(records_by_user[-top:].sum())) for top in (1, 3, 10) if top <= records_by_user.size)
+        return ActivitySummary(records_by_user.size, self.records, half, nine, nearly, most)
 
     @property
     def repeats(self) -> Repeats | None:
@@ -136,8 +138,8 @@ class Counted:
         if self._pairs is None or not self.records:
             return None
         distinct = self._pairs.distinct
-        of = self._pairs.records_of_kept(self.of_people)
-        return Repeats(of - distinct, of, self._pairs.share_of_people)
+        records = self._pairs.records_of_kept(self.records_by_user)
+        return Repeats(records - distinct, records, self._pairs.share_of_people)
 
 
 def _distinct(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -85,4 +85,4 @@ def remedy(column: str, texts: Sequence[str]) -> str | None:
 def flags_of(column: str, notation: Notation) -> str:
     """Write the notation of a column as flags."""
     described = Notations.of_columns({column: notation}).describe()
-    return " ".join(f'--{flag} "{each}"' for flag, marks in described.items() for each in marks)
+    return " ".join(f'--{flag} "{mark}"' for flag, marks in described.items() for mark in marks)

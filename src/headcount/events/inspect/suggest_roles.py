@@ -27,7 +27,7 @@ _ITEMS = (
     "item", "item_id", "venue", "product", "stock", "sku", "movie", "film", "artist", "track", "page", "resource",
     "what", "title", "place", "url",
 )  # fmt: skip
-_PEOPLE = 4
+_USER_TABLE_COLUMNS = 4
 """So many columns, none of which is called as items are or holds times: a row is about a person."""
 
 _DELIMITERS = {";": ";", "\t": "\\t", "|": "|"}
@@ -67,8 +67,8 @@ class Guess:
         {'user': 'who', 'item': 'what', 'context': 'weekday:at'}
         """
         context = None if self.when is None else f"weekday:{self.when}"
-        said = {"user": self.user, "item": self.item, "context": context, "time_format": self.time_format}
-        return {name: value for name, value in said.items() if value is not None} | dict(self.numbers)
+        arguments = {"user": self.user, "item": self.item, "context": context, "time_format": self.time_format}
+        return {name: value for name, value in arguments.items() if value is not None} | dict(self.numbers)
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,13 @@ class DayOrder:
 
         texts = column.cast(pa.large_string())
 
-        def met(pattern: str) -> bool:
+        def has_match(pattern: str) -> bool:
             return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
 
-        first = self.first or met(rf"^\s*{_NO_MONTH}[/.-]")
-        return replace(self, first=first, second=self.second or met(rf"^\s*[0-9]{{1,2}}[/.-]{_NO_MONTH}[/.-]"))
+        first = self.first or has_match(rf"^\s*{_NO_MONTH}[/.-]")
+        return replace(
+            self, first=first, second=self.second or has_match(rf"^\s*[0-9]{{1,2}}[/.-]{_NO_MONTH}[/.-]")
+        )
 
     def allows(self, pattern: str) -> bool:
         """Tell whether dates in this order may be written so."""
@@ -102,25 +104,25 @@ def begins_with_day_and_month(values: Iterable[str | None]) -> bool:
     >>> begins_with_day_and_month(["01/12/2010 08:26"]), begins_with_day_and_month(["2010-12-01"])
     (True, False)
     """
-    there = [each for each in values if each is not None]
-    return bool(there) and all(_BOTH.match(each) for each in there)
+    there = [value for value in values if value is not None]
+    return bool(there) and all(_BOTH.match(value) for value in there)
 
 
-def well_parted(source: Source) -> tuple[Source, str | None]:
+def with_best_delimiter(source: Source) -> tuple[Source, str | None]:
     """Return a file as the delimiter reads it that makes most columns of it, and that delimiter if not a comma."""
     from headcount.events.sources.source import FileSource
 
     if not isinstance(source, FileSource) or source.format != "csv" or source.text.delimiter is not None:
         return source, None
-    best, said = source, None
+    best, delimiter_flag = source, None
     for delimiter, flag in _DELIMITERS.items():
         other = replace(source, text=replace(source.text, delimiter=delimiter))
         try:
             if len(other.names) > len(best.names):
-                best, said = other, flag
+                best, delimiter_flag = other, flag
         except DataError:  # names that are missing or twice there: it parts something else
             continue
-    return best, said
+    return best, delimiter_flag
 
 
 def guess(
@@ -144,17 +146,17 @@ def guess(
 
 def _roles(columns: Sequence[Mapping[str, Any]], days: Mapping[str, DayOrder]) -> Guess:
     """Guess which columns say who, what and when."""
-    ids = [each["name"] for each in columns if each["type"] == "text" or "int" in each["type"]]
+    ids = [column["name"] for column in columns if column["type"] == "text" or "int" in column["type"]]
     times = {
-        each["name"]: written
-        for each in columns
-        if (written := time_format(each, days.get(each["name"], DayOrder()))) is not None
+        column["name"]: written
+        for column in columns
+        if (written := time_format(column, days.get(column["name"], DayOrder()))) is not None
     }
     untimely = [name for name in ids if name not in times]
     user = _guess(untimely, _USERS)
     item = _guess([name for name in untimely if name != user], _ITEMS)
-    user = user or _called(untimely, "id")
-    if not times and item is None and len(columns) >= _PEOPLE:
+    user = user or _column_named(untimely, "id")
+    if not times and item is None and len(columns) >= _USER_TABLE_COLUMNS:
         return Guess("people", user)
     user = user or _first([*untimely, *ids], item)
     item = item or _first([*untimely, *ids], user)
@@ -180,7 +182,9 @@ def time_format(column: Mapping[str, Any], order: DayOrder = DayOrder()) -> str 
         if all(_is_iso(value) for value in values):
             return ""
         fitting = [
-            each for each in _PATTERNS if order.allows(each) and all(_fits(value, each) for value in values)
+            pattern
+            for pattern in _PATTERNS
+            if order.allows(pattern) and all(_fits(value, pattern) for value in values)
         ]
         if fitting:
             return fitting[0]
@@ -215,11 +219,13 @@ def _fits(value: str, pattern: str) -> bool:
 
 
 def _guess(names: list[str], usual: tuple[str, ...]) -> str | None:
-    exact = next((found for each in usual if (found := _called(names, each)) is not None), None)
-    return exact or next((name for name in names for each in usual if each in name.lower()), None)
+    exact = next(
+        (column for usual_name in usual if (column := _column_named(names, usual_name)) is not None), None
+    )
+    return exact or next((name for name in names for usual_name in usual if usual_name in name.lower()), None)
 
 
-def _called(names: list[str], wanted: str) -> str | None:
+def _column_named(names: list[str], wanted: str) -> str | None:
     return next((name for name in names if name.lower() == wanted), None)
 
 

@@ -32,7 +32,7 @@ class Examples:
 
     >>> seen = Examples()
     >>> seen.look(pa.array(["five", "4", "five", "six"]), np.array([True, False, True, True]))
-    >>> [str(each) for each in seen.found]
+    >>> [str(each) for each in seen.shown]
     ["'five'", "'six'"]
     """
 
@@ -52,13 +52,13 @@ class Examples:
                 self.sample.append(text)
 
     @property
-    def found(self) -> tuple[Example, ...]:
+    def shown(self) -> tuple[Example, ...]:
         """What was kept."""
         return tuple(Example(text) for text in self._texts)
 
 
 @dataclass
-class Unread:
+class UnreadValues:
     """Rows of a column that say nothing in its role, or nothing that can be understood."""
 
     role: Role
@@ -93,58 +93,60 @@ class Unread:
     def problems(self, rows: int, absent: Callable[[str], str | None]) -> list[Problem]:
         """Say what was met among so many rows; ``absent`` says it of a column that no row has."""
         missing = Problem(
-            role=self.role, column=self.column, what=self.nothing, number=self.missing, of=rows, fate=self.fate,
+            role=self.role, column=self.column, what=self.nothing, number=self.missing, total=rows, fate=self.fate,
             remedy=absent(self.column) if self.missing == rows else None,
         )  # fmt: skip
         unreadable = Problem(
-            role=self.role, column=self.column, what=self.nonsense, number=self.unreadable, of=rows,
-            fate=self.fate, examples=self.examples.found, remedy=self.advice or self.remedy,
+            role=self.role, column=self.column, what=self.nonsense, number=self.unreadable, total=rows,
+            fate=self.fate, examples=self.examples.shown, remedy=self.advice or self.remedy,
         )  # fmt: skip
         overlong = Problem(
-            role=self.role, column=self.column, number=self.overlong, of=rows, fate=self.fate,
+            role=self.role, column=self.column, number=self.overlong, total=rows, fate=self.fate,
             what=f"a text of more than {MAX_TEXT_BYTES:,} bytes in column {self.column!r}",
             remedy="Headcount reads no longer texts: shorten them before you write the log",
         )  # fmt: skip
         return [problem for problem in (missing, unreadable, overlong) if problem.number]
 
 
-def needed(log: EventLog) -> list[Unread]:
+def required_columns(log: EventLog) -> list[UnreadValues]:
     """Return the columns without which a row does not count; a table of people names no items."""
     roles = log.roles
-    found = [_id("user", "a user", roles.user)]
+    trackers = [_id("user", "a user", roles.user)]
     if roles.item != roles.user:
-        found.append(_id("item", "an item", roles.item))
-    for each in found:
-        if log.type_of(each.column) != log.source.type_of(each.column):  # fractions, read as whole numbers
-            each.nonsense, each.remedy = each.nonsense.replace("no text", "no whole number"), None
+        trackers.append(_id("item", "an item", roles.item))
+    for tracker in trackers:
+        if log.type_of(tracker.column) != log.source.type_of(tracker.column):  # fractions, read as whole numbers
+            tracker.nonsense, tracker.remedy = tracker.nonsense.replace("no text", "no whole number"), None
     if roles.times is not None:
         column = f"column {roles.times!r} (--times)"
         nonsense = f"no number of records in {column}"
-        found.append(Unread("times", roles.times, f"nothing in {column}", nonsense, remedy_for=remedy))
+        trackers.append(UnreadValues("times", roles.times, f"nothing in {column}", nonsense, remedy_for=remedy))
     if roles.value is not None:
         column = f"column {roles.value!r} (--value)"
         nonsense = f"no number in {column}"
-        found.append(Unread("value", roles.value, f"nothing in {column}", nonsense, remedy_for=remedy))
-    return found
+        trackers.append(UnreadValues("value", roles.value, f"nothing in {column}", nonsense, remedy_for=remedy))
+    return trackers
 
 
-def _id(role: Role, one: str, name: str, fate: Fate = "not counted") -> Unread:
-    column, thing = f"column {name!r}", one.split(maxsplit=1)[1]
-    return Unread(role, name, f"no {thing} in {column}", f"{one} that is no text, in {column}", _ENCODING, fate)
+def _id(role: Role, noun_phrase: str, name: str, fate: Fate = "not counted") -> UnreadValues:
+    column, noun = f"column {name!r}", noun_phrase.split(maxsplit=1)[1]
+    return UnreadValues(
+        role, name, f"no {noun} in {column}", f"{noun_phrase} that is no text, in {column}", _ENCODING, fate
+    )
 
 
-def judging(condition: Condition) -> Unread:
+def condition_column(condition: Condition) -> UnreadValues:
     """Return where rows are noted of which a condition cannot tell."""
     name, column = condition.column, f"column {condition.column!r} ({condition})"
     if isinstance(condition, TimeWindow):
         unreadable = f"no time that can be read in {column}"
         nothing = f"no time in {column}"
-        return Unread("condition", name, nothing, unreadable, _TIME_FORMAT, remedy_for=time_remedy)
+        return UnreadValues("condition", name, nothing, unreadable, _TIME_FORMAT, remedy_for=time_remedy)
     nonsense = f"nothing to compare in {column}"
-    return Unread("condition", name, f"nothing in {column}", nonsense, remedy_for=remedy)
+    return UnreadValues("condition", name, f"nothing in {column}", nonsense, remedy_for=remedy)
 
 
-def unknown(context: Context, *, tags: bool) -> list[Unread]:
+def context_columns(context: Context, *, tags: bool) -> list[UnreadValues]:
     """Return where rows are noted whose context is missing; one without a tag does not count at all."""
     if context.part is None:
         if tags:
@@ -154,7 +156,9 @@ def unknown(context: Context, *, tags: bool) -> list[Unread]:
     column = f"in column {name!r}, so the {context.part} is unknown"
     unreadable = f"no time that can be read {column}"
     fate: Fate = "counted as unknown"
-    return [Unread("context", name, f"no time {column}", unreadable, _TIME_FORMAT, fate, remedy_for=time_remedy)]
+    return [
+        UnreadValues("context", name, f"no time {column}", unreadable, _TIME_FORMAT, fate, remedy_for=time_remedy)
+    ]
 
 
 def texts_of(column: pa.Array) -> list[str | None]:
@@ -167,7 +171,9 @@ def texts_of(column: pa.Array) -> list[str | None]:
         column = column.dictionary_decode()
     if is_text(column.type):
         raw = as_bytes(column).to_pylist()
-        return [None if each is None else each.decode("utf-8", "backslashreplace") for each in raw]
+        return [
+            None if text_bytes is None else text_bytes.decode("utf-8", "backslashreplace") for text_bytes in raw
+        ]
     try:
         texts: list[str | None] = column.cast(pa.string()).to_pylist()
     except pa.ArrowException:  # a time that no calendar has

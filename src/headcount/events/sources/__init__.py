@@ -13,9 +13,9 @@ from typing import Any
 
 from headcount.errors import UsageError
 from headcount.events.sources import databases
-from headcount.events.sources.databases.table_or_query import NOTHING, Asked
+from headcount.events.sources.databases.table_or_query import NOTHING, TableOrQuery
 
-__all__ = ["NOTHING", "Asked", "is_address", "opened"]
+__all__ = ["NOTHING", "TableOrQuery", "is_address", "open_database"]
 
 _HOMES = {
     "postgresql": "postgres:Postgres", "postgres": "postgres:Postgres", "duckdb": "duckdb_files:Duck",
@@ -32,31 +32,33 @@ def is_address(path: str) -> bool:
     return path.startswith("adbc+") or ("://" in path and path.partition("://")[0] in _HOMES)
 
 
-def opened(events: Any, asked: Asked = NOTHING) -> Any:
+def open_database(events: Any, target: TableOrQuery = NOTHING) -> Any:
     """Open a database, or what a program has of one; None if it is something else."""
     several = isinstance(events, Sequence) and not isinstance(events, str | bytes)
     given = list(events) if several else [events]
-    addresses = [each for each in given if isinstance(each, str) and is_address(each)]
+    addresses = [
+        event_source for event_source in given if isinstance(event_source, str) and is_address(event_source)
+    ]
     if addresses:
         if len(given) > 1:
             raise UsageError("a database cannot be mixed with other sources", remedy="give it alone")
-        return _connected(addresses[0], asked)
-    return None if several or isinstance(events, str | os.PathLike) else _handed_over(events, asked)
+        return _open_address(addresses[0], target)
+    return None if several or isinstance(events, str | os.PathLike) else _open_object(events, target)
 
 
-def _connected(address: str, asked: Asked) -> Any:
+def _open_address(address: str, target: TableOrQuery) -> Any:
     from headcount.events.sources.databases.database import DatabaseSource
-    from headcount.events.sources.naming import shown
+    from headcount.events.sources.naming import redact
 
-    asked.check(shown(address))
+    target.check(redact(address))
     home = "connections:AnyDriver" if address.startswith("adbc+") else _HOMES[address.partition("://")[0]]
     module, _, name = home.partition(":")
     return DatabaseSource.of(
-        getattr(importlib.import_module(f"{databases.__name__}.{module}"), name)(address), asked
+        getattr(importlib.import_module(f"{databases.__name__}.{module}"), name)(address), target
     )
 
 
-def _handed_over(given: Any, asked: Asked) -> Any:
+def _open_object(given: Any, target: TableOrQuery) -> Any:
     """Take a connection, a relation of DuckDB's or an expression of Ibis', told by what they can do."""
     kind = type(given)
     is_connection = hasattr(kind, "cursor") and hasattr(kind, "close")
@@ -67,17 +69,19 @@ def _handed_over(given: Any, asked: Asked) -> Any:
     from headcount.events.sources.databases.database import DatabaseSource
 
     if not is_connection:
-        asked.refuse(f"the {kind.__name__}")
-        return DatabaseSource.of(connections.Expression(given), asked)
-    asked.check(f"the {kind.__name__}")
+        target.refuse(f"the {kind.__name__}")
+        return DatabaseSource.of(connections.Expression(given), target)
+    target.check(f"the {kind.__name__}")
     if isinstance(given, sqlite3.Connection) and (file := _file_of(given)):
-        return _connected(f"sqlite:///{file}", asked)
+        return _open_address(f"sqlite:///{file}", target)
     has_arrow = hasattr(kind, "adbc_get_info") or hasattr(kind, "to_arrow_reader")
     return DatabaseSource.of(
-        (connections.ArrowConnection if has_arrow else connections.PlainConnection)(given), asked
+        (connections.ArrowConnection if has_arrow else connections.PlainConnection)(given), target
     )
 
 
 def _file_of(connection: sqlite3.Connection) -> str:
     """Return the file of an SQLite connection, which the thread that reads ahead may not use itself."""
-    return str(next(each[2] for each in connection.execute("PRAGMA database_list") if each[1] == "main") or "")
+    return str(
+        next(database[2] for database in connection.execute("PRAGMA database_list") if database[1] == "main") or ""
+    )

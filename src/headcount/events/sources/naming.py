@@ -18,13 +18,13 @@ _ADBC = re.compile(r"(adbc\+\w+):(.*)", re.DOTALL)
 _LONG_ENOUGH = 4  # to be replaced in a sentence without making it unreadable
 
 
-def shown(address: str) -> str:
+def redact(address: str) -> str:
     """Name a source without credentials, and without what stands behind a question mark.
 
-    >>> shown("postgresql://ann:s3cret@db.example:5432/shop?password=x")
+    >>> redact("postgresql://ann:s3cret@db.example:5432/shop?password=x")
     'postgresql://db.example:5432/shop'
-    >>> shown("postgresql://ann:what?@db.example/shop"), shown("adbc+snowflake:ann:s3cret@acme"), shown("a/b.csv")
-    ('postgresql://…', 'adbc+snowflake', 'a/b.csv')
+    >>> redact("postgresql://ann:what?@db.example/shop"), redact("adbc+snowflake:ann:s3cret@acme"), redact("b.csv")
+    ('postgresql://…', 'adbc+snowflake', 'b.csv')
     """
     adbc = _ADBC.fullmatch(address)
     if adbc is not None:
@@ -53,17 +53,17 @@ def secrets_of(address: str) -> set[str]:
     for pair in re.split(r"[?&#;]", rest)[1:]:
         name, _, value = pair.partition("=")
         written |= {value} if name.lower() not in _PUBLIC else set()
-    return {meant for each in written if each for meant in (each, unquote(each), unquote_plus(each))}
+    return {meant for text in written if text for meant in (text, unquote(text), unquote_plus(text))}
 
 
-def scrubbed(text: str, address: str) -> str:
+def scrub(text: str, address: str) -> str:
     """Return what a library said, on one line, not too long, and without what is secret in an address.
 
-    >>> scrubbed("bad URI: postgresql://ann:s3cret@h/db", "postgresql://ann:s3cret@h/db")
+    >>> scrub("bad URI: postgresql://ann:s3cret@h/db", "postgresql://ann:s3cret@h/db")
     'bad URI: postgresql://h/db'
     """
     secrets = secrets_of(address) | {os.environ.get("PGPASSWORD", "")} - {""}
-    text = text.replace(address, shown(address))
+    text = text.replace(address, redact(address))
     for secret in sorted(secrets, key=len, reverse=True):
         if secret in text and len(secret) < _LONG_ENOUGH:
             return "what the driver said is left out, since it may hold a password"

@@ -28,14 +28,14 @@ from headcount.events.sources.source import FileSource, Source, TableSource, che
 ROW = "(row)"
 """What the column of places is called."""
 
-ROW_IS_PERSON = "every row is one person, and nobody has two: the place of a row stands for the user id"
+ROW_IS_USER = "every row is one person, and nobody has two: the place of a row stands for the user id"
 
 
 @dataclass(frozen=True)
-class OwnRows:
+class RowAsUserSource:
     """A source whose rows are people, with their places as a column more.
 
-    >>> rows = OwnRows.of(TableSource(pa.table({"age": [30, 70]})))
+    >>> rows = RowAsUserSource.of(TableSource(pa.table({"age": [30, 70]})))
     >>> [batch.to_pydict() for batch in rows.batches(["age", ROW])]
     [{'age': [30, 70], '(row)': [0, 1]}]
     """
@@ -43,7 +43,7 @@ class OwnRows:
     source: Source
 
     @classmethod
-    def of(cls, source: Source) -> OwnRows:
+    def of(cls, source: Source) -> RowAsUserSource:
         """Take files and tables in memory, whose rows stay in order; refuse other sources."""
         if not isinstance(source, FileSource | TableSource):
             raise UsageError(
@@ -71,7 +71,7 @@ class OwnRows:
     @property
     def assumes(self) -> tuple[str, ...]:
         """What the promise takes for granted."""
-        return (ROW_IS_PERSON,)
+        return (ROW_IS_USER,)
 
     def type_of(self, column: str) -> pa.DataType | None:
         """Return the declared type of a column."""
@@ -99,6 +99,6 @@ class OwnRows:
         check_reachable(self.source)
 
 
-def beneath(source: Source) -> Source:
+def underlying_source(source: Source) -> Source:
     """Return what rows are really read from."""
-    return source.source if isinstance(source, OwnRows) else source
+    return source.source if isinstance(source, RowAsUserSource) else source

@@ -24,7 +24,7 @@ from headcount._internal.scratch_folders import remove_stale
 from headcount.errors import DataError, HeadcountError, UnknownNameError, UsageError
 from headcount.events import sources
 from headcount.events.sources import pandas_frames
-from headcount.events.sources.databases.table_or_query import NOTHING, Asked
+from headcount.events.sources.databases.table_or_query import NOTHING, TableOrQuery
 from headcount.events.sources.files.column_schema import (
     agreed_type,
     folder_columns,
@@ -38,14 +38,14 @@ from headcount.events.sources.files.formats import (
     Opened,
     TextOptions,
     declared,
+    format_from_name,
     format_of,
     is_text,
-    known_format,
     parquet_chunks,
     reading,
 )
 from headcount.events.sources.files.paths import files_at
-from headcount.events.sources.naming import shown
+from headcount.events.sources.naming import redact
 from headcount.events.sources.spark_frames import SparkSource, is_spark_frame
 from headcount.events.sources.spool import Spool, spool_input, spool_stream
 
@@ -244,13 +244,15 @@ class FileSource:
         for path in self.files:
             metadata = self._open(path).metadata
             with self._reading(path):
-                found = parquet_chunks(metadata, column)
-                if metadata.num_row_groups != len(found):
+                column_chunks = parquet_chunks(metadata, column)
+                if metadata.num_row_groups != len(column_chunks):
                     return None
-                chunks += [chunk.statistics for chunk in found if chunk.num_values]
-        if not chunks or not all(each and each.has_min_max and isinstance(each.min, int) for each in chunks):
+                chunks += [chunk.statistics for chunk in column_chunks if chunk.num_values]
+        if not chunks or not all(
+            statistics and statistics.has_min_max and isinstance(statistics.min, int) for statistics in chunks
+        ):
             return None
-        return min(int(each.min) for each in chunks), max(int(each.max) for each in chunks)
+        return min(int(statistics.min) for statistics in chunks), max(int(statistics.max) for statistics in chunks)
 
     def batches_of(
         self, path: str, wanted: dict[str, pa.DataType], groups: Sequence[int] | None = None
@@ -321,23 +323,23 @@ def check_reachable(source: Source) -> None:
         source.check_reachable()
 
 
-def open_source(events: Any, text: TextOptions = TextOptions(), asked: Asked = NOTHING) -> Source:  # noqa: B008
+def open_source(events: Any, text: TextOptions = TextOptions(), target: TableOrQuery = NOTHING) -> Source:  # noqa: B008
     """Open paths, globs, folders, URIs, ``-``, a database, an Arrow stream or table, a Spark frame, a source."""
     if hasattr(type(events), "type_of") and hasattr(type(events), "batches"):
         source: Source = events
         return source
     remove_stale()
-    found: Source | None = sources.opened(events, asked)
-    if text.given and (found is not None or _is_arrow(events)):
+    database_source: Source | None = sources.open_database(events, target)
+    if text.given and (database_source is not None or _is_arrow(events)):
         raise UsageError(f"{text.given} is for files of delimited text", remedy="leave it out")
-    if found is not None:
-        return found
+    if database_source is not None:
+        return database_source
     if isinstance(events, str | os.PathLike):
         events = [events]
     if isinstance(events, Sequence) and events and all(isinstance(e, str | os.PathLike) for e in events):
-        asked.refuse(shown(os.fspath(events[0])))
-        return _open_paths([os.fspath(each) for each in events], text)
-    asked.refuse(f"a {type(events).__name__}")
+        target.refuse(redact(os.fspath(events[0])))
+        return _open_paths([os.fspath(path) for path in events], text)
+    target.refuse(f"a {type(events).__name__}")
     if isinstance(events, pa.Table):
         return TableSource(events)
     if is_spark_frame(events):
@@ -387,19 +389,19 @@ def _open_paths(paths: Sequence[str], text: TextOptions) -> FileSource:
             raise UsageError("the files lie in several stores", remedy="give paths of one store")
         from headcount.events.sources.web import fetched
 
-        names = [PurePosixPath(shown(path)).name for path in paths]
+        names = [PurePosixPath(redact(path)).name for path in paths]
         _one_format(names, text, names)
         spool, files = fetched(paths)
         filesystem: pafs.FileSystem = pafs.LocalFileSystem()
     else:
         filesystem, files = files_at(paths)
     return FileSource(
-        tuple(files), filesystem, _one_format(files, text, paths), text, spool, tuple(map(shown, paths))
+        tuple(files), filesystem, _one_format(files, text, paths), text, spool, tuple(map(redact, paths))
     )
 
 
 def _one_format(files: Sequence[str], text: TextOptions, given: Sequence[str]) -> str:
-    formats = {text.format or known_format(path) or format_of(path, path in given) for path in files}
+    formats = {text.format or format_from_name(path) or format_of(path, path in given) for path in files}
     if len(formats) > 1:
         raise UsageError(
             f"the files are of several formats: {', '.join(sorted(formats))}", remedy="give files of one format"

@@ -43,13 +43,13 @@ class SparkSource:
     @property
     def names(self) -> list[str]:
         """The names of the columns."""
-        return [str(each.name) for each in self.frame.schema.fields]
+        return [str(field.name) for field in self.frame.schema.fields]
 
     def type_of(self, column: str) -> pa.DataType | None:
         """Look into the schema of the frame."""
         from headcount.events.sources.files.formats import declared
 
-        fields = [(str(each.name), _type(each.dataType)) for each in self.frame.schema.fields]
+        fields = [(str(field.name), _type(field.dataType)) for field in self.frame.schema.fields]
         return declared(pa.schema(fields), self.name)(column)
 
     def whole_range(self, column: str) -> tuple[int, int] | None:  # noqa: ARG002

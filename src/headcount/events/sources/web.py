@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
-from headcount.events.sources.naming import scrubbed, shown
+from headcount.events.sources.naming import redact, scrub
 from headcount.events.sources.spool import Spool
 
 _SILENCE = 60  # seconds without a byte after which a server is taken for gone
@@ -25,13 +25,13 @@ _SILENCE = 60  # seconds without a byte after which a server is taken for gone
 def fetched(addresses: Sequence[str]) -> tuple[Spool, list[str]]:
     """Copy files from the web; return what keeps them, and their paths."""
     for place, address in enumerate(addresses):
-        if "*" in shown(address):
+        if "*" in redact(address):
             raise UsageError(
-                f"{shown(address)} is a pattern", remedy="a web server lists no files: name each of them"
+                f"{redact(address)} is a pattern", remedy="a web server lists no files: name each of them"
             )
         if address in addresses[:place]:
-            raise UsageError(f"{shown(address)} is given twice", remedy="name every file once")
-    spool = Spool(shown(addresses[0]))
+            raise UsageError(f"{redact(address)} is given twice", remedy="name every file once")
+    spool = Spool(redact(addresses[0]))
     paths = [spool.folder / str(number) / _path(address) for number, address in enumerate(addresses)]
     for address, path in zip(addresses, paths, strict=True):
         try:
@@ -44,7 +44,7 @@ def fetched(addresses: Sequence[str]) -> tuple[Spool, list[str]]:
 
 def _path(address: str) -> Path:
     """Return the path of an address, with its ``key=value`` folders, as one that lies below another."""
-    parts = [unquote(part) for part in urlsplit(shown(address)).path.split("/")]
+    parts = [unquote(part) for part in urlsplit(redact(address)).path.split("/")]
     return Path(*(part.replace("/", "_") for part in parts if part not in ("", ".", "..")))
 
 
@@ -61,28 +61,28 @@ def _fetch(address: str, path: Path) -> None:
         return
     except urllib.error.HTTPError as error:
         missing = error.code in (404, 410)
-        known = {401: "it asks for a password", 403: "it refuses to hand it over"}
-        said = known.get(error.code, f"the server says {error.code}")
-        kind = DataError if missing or error.code in known else SurroundingsError
-        told = kind(
-            f"{shown(address)} {'does not exist' if missing else f'cannot be read ({said})'}",
+        reasons = {401: "it asks for a password", 403: "it refuses to hand it over"}
+        reason = reasons.get(error.code, f"the server says {error.code}")
+        kind = DataError if missing or error.code in reasons else SurroundingsError
+        fetch_error = kind(
+            f"{redact(address)} {'does not exist' if missing else f'cannot be read ({reason})'}",
             remedy="check the address",
         )
     except (OSError, HTTPException, ValueError) as error:
-        told = SurroundingsError(
-            f"{shown(address)} cannot be fetched ({scrubbed(str(error), address)})", remedy="try again"
+        fetch_error = SurroundingsError(
+            f"{redact(address)} cannot be fetched ({scrub(str(error), address)})", remedy="try again"
         )
-    raise told from None
+    raise fetch_error from None
 
 
 def _opened(address: str) -> HTTPResponse:
     parts = urlsplit(address)
-    told, at, place = parts.netloc.rpartition("@")
+    credentials, at, place = parts.netloc.rpartition("@")
     request = urllib.request.Request(  # noqa: S310 - the scheme was looked at
         urlunsplit(parts._replace(netloc=place, fragment="")), headers={"User-Agent": "headcount"}
     )
     if at:
-        secret = base64.b64encode(unquote(told).encode()).decode()
+        secret = base64.b64encode(unquote(credentials).encode()).decode()
         request.add_unredirected_header("Authorization", f"Basic {secret}")
     answer: HTTPResponse = urllib.request.urlopen(request, timeout=_SILENCE)  # noqa: S310
     return answer

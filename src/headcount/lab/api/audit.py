@@ -36,8 +36,8 @@ def audit(
     and events, and can only refute a promise. See ``violation``, ``sentence()`` and ``to_json()`` of what it
     returns.
 
-    >>> found = audit("sra", replay=True)
-    >>> found.violation
+    >>> finding = audit("sra", replay=True)
+    >>> finding.violation
     False
 
     Parameters:
@@ -53,16 +53,18 @@ def audit(
     """
     claimed, most = amount(epsilon), whole_number(limit, "limit", most=_LARGEST_LIMIT)
     failing = Decimal(0) if delta is None else probability(delta)
-    made = target(method, most, claimed, failing)
+    audit_target = target(method, most, claimed, failing)
     if edges and not has_edges(method):
         raise UsageError(f"{method} has no item-by-context counts", remedy="leave --edges out")
-    made = replace(made, copies=made.copies and seed is not None, contexts=made.contexts or edges)
+    audit_target = replace(
+        audit_target, copies=audit_target.copies and seed is not None, contexts=audit_target.contexts or edges
+    )
     pairs = pairs_for(method, most, claimed, failing)
     if replay:
         if runs is not None:
             raise UsageError("--replay has no use for --runs", remedy="leave one of them out")
-        return replay_audit(made, pairs, seed=1 if seed is None else seed)
-    many = runs_for(method, copies=made.copies) if runs is None else whole_number(runs, "runs", most=_MOST)
+        return replay_audit(audit_target, pairs, seed=1 if seed is None else seed)
+    many = runs_for(method, copies=audit_target.copies) if runs is None else whole_number(runs, "runs", most=_MOST)
     if many < _FEWEST:
         raise UsageError(f"runs must be at least {_FEWEST}", given=runs, remedy="try --runs 4000")
-    return (audit_sequentially if sequential else audit_fixed)(made, pairs, many, seed=seed)
+    return (audit_sequentially if sequential else audit_fixed)(audit_target, pairs, many, seed=seed)

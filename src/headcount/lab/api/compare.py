@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from headcount._internal.parameters import Flag, whole_number
-from headcount._internal.spelling import speaks_python
+from headcount._internal.spelling import translate_class_errors
 from headcount.accounting.budget import Amount
 from headcount.errors import UsageError
 from headcount.events.log import EventLog, check_log
@@ -32,7 +32,7 @@ _STUDIES: tuple[type[Study], ...] = (Comparison, RankingComparison, SelectionCom
 _FIELDS = {"epsilon": "epsilons", "delta": "deltas", "k": "tops"}  # of a study, where they have another name
 
 
-@speaks_python
+@translate_class_errors
 @dataclass(frozen=True)
 class Compared:
     """What a comparison found, for the curator alone: a tidy table of all runs, and the log's exact figures."""
@@ -85,8 +85,8 @@ def compare(
     What it returns is for the curator's eyes. Choose no method or limit by it for a release of this same log.
 
     >>> log = EventLog.of([("ann", "tea"), ("bob", "tea"), ("bob", "rye")], items=["rye", "tea"])
-    >>> found = compare(log, methods=["sra", "lpa"], epsilon=[1], limits=[1], runs=2)
-    >>> found
+    >>> comparison = compare(log, methods=["sra", "lpa"], epsilon=[1], limits=[1], runs=2)
+    >>> comparison
     <Compared counts, NOT PRIVATE: 20 numbers of 2 runs>
 
     Parameters:
@@ -104,7 +104,7 @@ def compare(
     """
     check_log(log)
     given = {"methods": methods, "epsilon": epsilon, "limits": limits, "k": k, "shares": shares, "delta": delta}
-    study = _study(what, {name: each for name, each in given.items() if each is not None}, runs, seed)
+    study = _study(what, {name: values for name, values in given.items() if values is not None}, runs, seed)
     with tempfile.TemporaryDirectory() as folder:
         parts, workers = Path(folder) / "parts", whole_number(processes, "processes")
         return Compared(*compare_by(log, study, parts, name=log.source.name, processes=workers))
@@ -112,13 +112,13 @@ def compare(
 
 def _study(what: str, given: dict[str, Sequence[Any]], runs: int, seed: int) -> Study:
     """Return what is compared; a list that it has no use for is refused."""
-    kinds = {each.what: each for each in _STUDIES}
+    kinds = {study_class.what: study_class for study_class in _STUDIES}
     if what not in kinds:
         raise UsageError(f"--what must be {' or '.join(kinds)}", given=what)
-    known = {each.name for each in fields(kinds[what])}
+    field_names = {study_field.name for study_field in fields(kinds[what])}
     lists: dict[str, Any] = {}
     for name, values in given.items():
-        if _FIELDS.get(name, name) not in known:
+        if _FIELDS.get(name, name) not in field_names:
             raise UsageError(f"{Flag('').named(name)} is of no use with --what {what}", remedy="leave it out")
         if isinstance(values, str) or not isinstance(values, Sequence):
             raise UsageError(f"{name} must be a list", given=values, remedy=f"such as [{values!r}]")

@@ -17,7 +17,7 @@ from headcount.lab.plan.predicted_errors import (
     released_figures,
     sensible_limits,
 )
-from headcount.lab.plan.top_k_forecast import outlook
+from headcount.lab.plan.top_k_forecast import forecast_top_k
 from headcount.releases.release import Release
 
 
@@ -42,8 +42,8 @@ def plan(
     With ``k``, they say how many of the top K will be right, by `rank` and by `release` with `top`. Use only
     figures that are public: what is read off a private log is not.
 
-    >>> found = plan(users=500_000, items=17_770, median=96, max=17_000, epsilon="1")
-    >>> found.column_names[:4], found.num_rows > 20
+    >>> predicted = plan(users=500_000, items=17_770, median=96, max=17_000, epsilon="1")
+    >>> predicted.column_names[:4], predicted.num_rows > 20
     (['method', 'epsilon', 'table', 'limit'], True)
 
     Parameters:
@@ -61,31 +61,31 @@ def plan(
         kth: For k: how many people have the item at place K, about.
     """
     listed = [epsilon] if isinstance(epsilon, str) or not isinstance(epsilon, Sequence) else list(epsilon)
-    epsilons = [f"{amount(each):f}" for each in listed]
+    epsilons = [f"{amount(entry):f}" for entry in listed]
     exact = None if delta is None else f"{probability(delta):f}"
     figures = figures_of(count, activity, users=users, items=items, contexts=contexts, median=median, max=max)
-    found: list[Any]
+    predicted: list[Any]
     if k is not None:
         if limits is not None:
             raise UsageError("--limits is of no use with -k", remedy="leave it out: what is best is worked out")
-        known = None if kth is None else whole_number(kth, "kth")
-        found = list(outlook(figures, epsilons, whole_number(k, "k"), delta=exact, known=known))
+        kth_count = None if kth is None else whole_number(kth, "kth")
+        predicted = list(forecast_top_k(figures, epsilons, whole_number(k, "k"), delta=exact, kth_count=kth_count))
     else:
         if kth is not None:
             raise UsageError("--kth is given without -k", remedy="add -k 20, or leave it out")
-        tried = _tried(figures) if limits is None else [whole_number(each, "limits") for each in limits]
-        found = [each for paid in epsilons for each in predictions(figures, paid, tried, exact)]
-    return pa.Table.from_pylist([each.to_json() for each in found])
+        tried = _tried(figures) if limits is None else [whole_number(entry, "limits") for entry in limits]
+        predicted = [entry for budget in epsilons for entry in predictions(figures, budget, tried, exact)]
+    return pa.Table.from_pylist([entry.to_json() for entry in predicted])
 
 
 def _tried(figures: Figures) -> list[int]:
     """Return limits to try, up to what the most active person has."""
-    return sensible_limits(max(float(each.activity.records.max(initial=1)) for each in figures.shapes.values()))
+    return sensible_limits(max(float(shape.activity.records.max(initial=1)) for shape in figures.shapes.values()))
 
 
 def figures_of(count: str | None = None, activity: Release | None = None, **numbers: int | None) -> Figures:
     """Return figures to predict from: those of a release, or numbers by the names that ``plan`` has for them."""
-    given = {name: whole_number(each, name) for name, each in numbers.items() if each is not None}
+    given = {name: whole_number(number, name) for name, number in numbers.items() if number is not None}
     if activity is not None:
         if "median" in given or "max" in given:
             raise UsageError("--median and --max are of no use beside --activity", remedy="leave them out")
@@ -95,6 +95,6 @@ def figures_of(count: str | None = None, activity: Release | None = None, **numb
             raise UsageError(
                 f"--{name} is missing", remedy="give --users, --items, --median and --max, or --activity RELEASE"
             )
-    people, items, median, most = (given[name] for name in ("users", "items", "median", "max"))
+    users, items, median, most = (given[name] for name in ("users", "items", "median", "max"))
     width = 1 + given.get("contexts", 0)
-    return public_figures(people, items, median, most, width=width, distinct=count == "users")
+    return public_figures(users, items, median, most, width=width, distinct=count == "users")

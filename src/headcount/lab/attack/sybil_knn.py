@@ -87,7 +87,7 @@ class AttackResult:
 
     def total(self, name: str) -> float:
         """Add up a number over the victims."""
-        return float(sum(getattr(each, name) for each in self.victims))
+        return float(sum(getattr(victim, name) for victim in self.victims))
 
     def times(self, baseline: str) -> float:
         """Say how many times as many items were recovered as by a baseline."""
@@ -96,8 +96,8 @@ class AttackResult:
     def interval(self, baseline: str) -> tuple[float, float]:
         """Return where that number lies with 95 % confidence, by drawing the victims again (bootstrap)."""
         drawn = self._drawn()
-        ours = np.array([each.recovered for each in self.victims], dtype=np.float64)[drawn].sum(axis=1)
-        theirs = np.array([getattr(each, baseline) for each in self.victims])[drawn].sum(axis=1)
+        ours = np.array([victim.recovered for victim in self.victims], dtype=np.float64)[drawn].sum(axis=1)
+        theirs = np.array([getattr(victim, baseline) for victim in self.victims])[drawn].sum(axis=1)
         ratios = [_ratio(mine, other) for mine, other in zip(ours.tolist(), theirs.tolist(), strict=True)]
         low, high = np.quantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], method="inverted_cdf")
         return float(low), float(high)
@@ -144,8 +144,8 @@ def mount(
     for done, victim in enumerate(draws.choice(able, attack.victims, replace=False).tolist()):
         progress("attacking", done, attack.victims)
         items, _ = ratings.of_user(victim)
-        known = np.sort(draws.choice(items, attack.known, replace=False))
-        scene = Scene.of(ratings, victim, known, draws.random(ratings.values.size) < attack.meanwhile)
+        auxiliary_items = np.sort(draws.choice(items, attack.known, replace=False))
+        scene = Scene.of(ratings, victim, auxiliary_items, draws.random(ratings.values.size) < attack.meanwhile)
         victims.append(_attempt(scene, recommender, attack))
     return AttackResult(tuple(victims), attack.seed)
 
@@ -163,15 +163,15 @@ class Scene:
     before: Ratings
 
     @classmethod
-    def of(cls, ratings: Ratings, victim: int, known: Codes, late: Flags) -> Scene:
+    def of(cls, ratings: Ratings, victim: int, auxiliary_items: Codes, late: Flags) -> Scene:
         """Set the scene; ``late`` are the ratings of others that come between two looks."""
         items, values = ratings.of_user(victim)
-        own, found = ratings.users == victim, np.isin(items, known)
-        hides = own & ~np.isin(ratings.items, known)
+        own, is_auxiliary = ratings.users == victim, np.isin(items, auxiliary_items)
+        hides = own & ~np.isin(ratings.items, auxiliary_items)
         return cls(
-            known=items[found],
-            given=values[found],
-            hidden=items[~found],
+            known=items[is_auxiliary],
+            given=values[is_auxiliary],
+            hidden=items[~is_auxiliary],
             whole=ratings,
             absent=ratings.only(~own),
             idle=ratings.only(~hides),
@@ -181,12 +181,12 @@ class Scene:
 
 def _attempt(scene: Scene, recommender: Recommender, attack: Attack) -> Victim:
     if attack.looks == "once":
-        guessed, control = (copied(each, scene, recommender, attack) for each in (scene.whole, scene.absent))
+        guessed, control = (copied(variant, scene, recommender, attack) for variant in (scene.whole, scene.absent))
     else:
         before = related(scene.before, scene, recommender)
         guessed, control = (
-            risen(before, related(each, scene, recommender), scene.known, attack.guesses)
-            for each in (scene.whole, scene.idle)
+            rank_risen_items(before, related(variant, scene, recommender), scene.known, attack.guesses)
+            for variant in (scene.whole, scene.idle)
         )
     popularity = np.bincount(scene.absent.items, minlength=scene.whole.n_items).astype(np.float64)
     popularity[scene.known] = 0.0
@@ -203,7 +203,7 @@ def _attempt(scene: Scene, recommender: Recommender, attack: Attack) -> Victim:
 def copied(ratings: Ratings, scene: Scene, recommender: Recommender, attack: Attack) -> Codes:
     """Guess by one look: the one that reads is one of the fakes, so that one fewer is in the ratings."""
     reader = recommender(ratings.joined(scene.known, scene.given, attack.fakes - 1))
-    return agreed(lists(reader, scene.known, scene.given, attack), scene.known, attack.guesses)
+    return combine_lists(read_lists(reader, scene.known, scene.given, attack), scene.known, attack.guesses)
 
 
 def related(ratings: Ratings, scene: Scene, recommender: Recommender) -> list[Codes]:
@@ -213,38 +213,38 @@ def related(ratings: Ratings, scene: Scene, recommender: Recommender) -> list[Co
     return [reader(item, value, WATCHED) for item, value in pairs]
 
 
-def lists(reader: Reader, items: Codes, values: Floats, attack: Attack) -> list[Codes]:
+def read_lists(reader: Reader, items: Codes, values: Floats, attack: Attack) -> list[Codes]:
     """Return one list for each fake; if the second is like the first the others are not asked for."""
-    found = [reader(items, values, attack.guesses)]
-    while len(found) < attack.fakes:
-        found.append(reader(items, values, attack.guesses))
-        if len(found) == 2 and np.array_equal(found[0], found[1]):
+    item_lists = [reader(items, values, attack.guesses)]
+    while len(item_lists) < attack.fakes:
+        item_lists.append(reader(items, values, attack.guesses))
+        if len(item_lists) == 2 and np.array_equal(item_lists[0], item_lists[1]):
             break
-    return found
+    return item_lists
 
 
-def agreed(found: Sequence[Codes], known: Codes, count: int) -> Codes:
+def combine_lists(item_lists: Sequence[Codes], auxiliary_items: Codes, count: int) -> Codes:
     """Return the items in most lists, of equals the one with the better ranks.
 
     >>> two = [np.array([7, 3], dtype=np.int32), np.array([3, 9], dtype=np.int32)]
-    >>> agreed(two, np.array([9], dtype=np.int32), 5)
+    >>> combine_lists(two, np.array([9], dtype=np.int32), 5)
     array([3, 7], dtype=int32)
     """
     votes: dict[int, list[int]] = {}
-    for each in found:
-        for rank, item in enumerate(each.tolist()):
+    for item_list in item_lists:
+        for rank, item in enumerate(item_list.tolist()):
             votes.setdefault(item, []).append(rank)
-    for item in known.tolist():
+    for item in auxiliary_items.tolist():
         votes.pop(item, None)
     order = sorted(votes, key=lambda item: (-len(votes[item]), sum(votes[item]), item))
     return np.array(order[:count], dtype=np.int32)
 
 
-def risen(before: Sequence[Codes], after: Sequence[Codes], known: Codes, count: int) -> Codes:
+def rank_risen_items(before: Sequence[Codes], after: Sequence[Codes], auxiliary_items: Codes, count: int) -> Codes:
     """Return the items that rose, or came up, in most lists; of equals those that rose by more places.
 
-    >>> before, after = ([np.array(each, dtype=np.int32)] for each in ([5, 6, 7], [7, 5, 8]))
-    >>> risen(before, after, np.zeros(0, dtype=np.int32), 5)
+    >>> before, after = ([np.array(item_list, dtype=np.int32)] for item_list in ([5, 6, 7], [7, 5, 8]))
+    >>> rank_risen_items(before, after, np.zeros(0, dtype=np.int32), 5)
     array([7, 8], dtype=int32)
     """
     votes: dict[int, list[int]] = {}
@@ -254,7 +254,7 @@ def risen(before: Sequence[Codes], after: Sequence[Codes], known: Codes, count: 
             gain = ranks.get(item, old.size) - rank
             if item not in ranks or gain > 0:
                 votes.setdefault(item, []).append(gain)
-    for item in known.tolist():
+    for item in auxiliary_items.tolist():
         votes.pop(item, None)
     order = sorted(votes, key=lambda item: (-len(votes[item]), -sum(votes[item]), item))
     return np.array(order[:count], dtype=np.int32)

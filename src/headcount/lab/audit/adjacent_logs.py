@@ -45,8 +45,8 @@ class Pair:
 
     def records(self, *, present: bool) -> list[tuple[int, int]]:
         """Return user and item of every record, the person's first if they are there."""
-        people = [self.person, *self.crowd] if present else [(), *self.crowd]
-        return [(user, item) for user, history in enumerate(people) for item in history]
+        users = [self.person, *self.crowd] if present else [(), *self.crowd]
+        return [(user, item) for user, history in enumerate(users) for item in history]
 
     def to_json(self) -> dict[str, object]:
         """Return the pair as plain data."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from headcount.lab.audit.adjacent_logs import Pair
 from headcount.lab.audit.epsilon_bounds import least_epsilon
-from headcount.lab.audit.outcome_sets import Observations, careful, chosen_outcomes
+from headcount.lab.audit.outcome_sets import Observations, careful, choose_outcomes
 from headcount.lab.audit.targets_under_audit import Target
 from headcount.noise import OperatingSystemNoise, SeededNoise
 
@@ -180,12 +180,12 @@ def audit(
             done += size
             if progress is not None:
                 progress(f"auditing {target.shown}", done, expected)
-        known = Finding(target, tuple(attempts))
+        finding = Finding(target, tuple(attempts))
         if found is not None:
-            found(known)
-        if known.violation:
+            found(finding)
+        if finding.violation:
             break
-    return known
+    return finding
 
 
 def _promising(attempts: Sequence[Attempt], look: int) -> list[Attempt]:
@@ -204,16 +204,16 @@ def expected_runs(pairs: int, runs: int) -> int:
 
 def _judge(attempt: Attempt, fresh: dict[bool, Observations], delta: float, risk: float) -> None:
     """Choose outcomes on the runs of earlier looks, and judge them on the fresh ones."""
-    known, judged = attempt.past, fresh
-    if not known[True]:  # the first look: one half chooses, the other judges
+    earlier, judged = attempt.past, fresh
+    if not earlier[True]:  # the first look: one half chooses, the other judges
         half = len(fresh[True]) // 2
-        known = {present: [_part(each, slice(None, half))] for present, each in fresh.items()}
-        judged = {present: _part(each, slice(half, None)) for present, each in fresh.items()}
-    before = {present: Observations.joined(parts) for present, parts in known.items()}
+        earlier = {present: [_part(runs, slice(None, half))] for present, runs in fresh.items()}
+        judged = {present: _part(runs, slice(half, None)) for present, runs in fresh.items()}
+    before = {present: Observations.joined(parts) for present, parts in earlier.items()}
     attempt.promise = 0.0
     for present in (True, False):
         here, there = judged[present], judged[not present]
-        for outcome in chosen_outcomes(before[present], before[not present], OUTCOMES):
+        for outcome in choose_outcomes(before[present], before[not present], OUTCOMES):
             hits = int(outcome.of(here).sum()), int(outcome.of(there).sum())
             runs = len(here), len(there)
             guess = careful(np.array(hits[:1]), runs[0], np.array(hits[1:]), runs[1])
@@ -222,8 +222,8 @@ def _judge(attempt: Attempt, fresh: dict[bool, Observations], delta: float, risk
             if bound > attempt.lower_bound:
                 who = "with the person" if present else "without the person"
                 attempt.evidence = Evidence(outcome.in_words(), who, hits, runs, bound)
-    for present, each in fresh.items():
-        attempt.past[present].append(each)
+    for present, observations in fresh.items():
+        attempt.past[present].append(observations)
 
 
 def _part(runs: Observations, places: slice) -> Observations:
@@ -238,10 +238,10 @@ def observed(
     sizes = [min(chunk, runs - start) for start in range(0, runs, chunk)]
     tasks = [(target, pair, next(sources), size, present) for present in (True, False) for size in sizes]
     if pool is None:
-        parts = [_task(*each) for each in tasks]
+        parts = [_task(*task) for task in tasks]
     else:
-        waiting: list[Future[Observations]] = [pool.submit(_task, *each) for each in tasks]
-        parts = [each.result() for each in waiting]
+        waiting: list[Future[Observations]] = [pool.submit(_task, *task) for task in tasks]
+        parts = [task.result() for task in waiting]
     if all(part.all_failed for part in parts):  # the error says why, and is none of anybody's records
         target.run(pair, SeededNoise(0), present=True)
     return {True: Observations.joined(parts[: len(sizes)]), False: Observations.joined(parts[len(sizes) :])}

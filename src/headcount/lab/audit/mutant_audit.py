@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from headcount.lab.audit.audit import CONFIDENCE, Finding
-from headcount.lab.audit.mutants import Planted
+from headcount.lab.audit.mutants import Mutant
 from headcount.lab.audit.replay_audit import ReplayFinding, replay_audit
 from headcount.lab.audit.sequential import audit_sequentially
 from headcount.lab.audit.targets import has_edges, pairs_for
@@ -22,48 +22,50 @@ RUNS = 300
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchResult:
     """What one way of auditing found, in how many releases."""
 
-    found: bool
+    is_detected: bool
     releases: int
-    said: str
+    sentence: str
 
 
 @dataclass(frozen=True)
-class Hunt:
+class MutantResult:
     """What became of a planted bug."""
 
-    planted: Planted
-    replay: Search
-    statistics: Search
+    planted: Mutant
+    replay: SearchResult
+    statistics: SearchResult
 
     @property
-    def found(self) -> bool:
+    def is_detected(self) -> bool:
         """Whether any way found it."""
-        return self.replay.found or self.statistics.found
+        return self.replay.is_detected or self.statistics.is_detected
 
     @property
     def releases(self) -> int:
         """How many releases it took: the replay comes first, and statistics if that finds nothing."""
-        return self.replay.releases + (0 if self.replay.found else self.statistics.releases)
+        return self.replay.releases + (0 if self.replay.is_detected else self.statistics.releases)
 
 
-def hunt(planted: Planted, runs: int = RUNS, *, seed: int = 1, risk: float = 1 - CONFIDENCE) -> Hunt:
+def audit_mutant(
+    planted: Mutant, runs: int = RUNS, *, seed: int = 1, risk: float = 1 - CONFIDENCE
+) -> MutantResult:
     """Audit a planted bug in both ways."""
     pairs = pairs_for(planted.like, 2)
     forms = [planted.target(edges=edges) for edges in ((False, True) if has_edges(planted.like) else (False,))]
     replays = partial(replay_audit, pairs=pairs, seed=seed, patient=False)
     bets = partial(audit_sequentially, pairs=pairs, runs=runs, seed=seed, risk=risk / len(forms))
-    return Hunt(planted, _searched(forms, replays), _searched(forms, bets))
+    return MutantResult(planted, _search_forms(forms, replays), _search_forms(forms, bets))
 
 
-def _searched(forms: list[Target], search: Callable[[Target], ReplayFinding | Finding]) -> Search:
+def _search_forms(forms: list[Target], search: Callable[[Target], ReplayFinding | Finding]) -> SearchResult:
     """Search one form after the other, until something is found."""
     releases = 0
     for form in forms:
-        found = search(form)
-        releases += found.releases
-        if found.violation:
+        finding = search(form)
+        releases += finding.releases
+        if finding.violation:
             break
-    return Search(found.violation, releases, found.sentence())
+    return SearchResult(finding.violation, releases, finding.sentence())

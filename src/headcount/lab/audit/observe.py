@@ -31,7 +31,7 @@ _PERHAPS = {
 Row = tuple[Hashable, ...]
 
 
-def seen(release: Release, pair: Pair) -> Observations:
+def observe_release(release: Release, pair: Pair) -> Observations:
     """Return everything of a release that an attacker sees, in the order of the catalogue."""
     words, names, numbers = [kind_of(release)], list[str](), list[NDArray[np.float64]]()
     for name in _tables(release):
@@ -66,14 +66,14 @@ def kind_of(release: Release) -> str:
         name: {key: value for key, value in values.items() if f"{key} of {name}" not in amounts}
         for name, values in release.chosen.items()
     }
-    chosen = [f"{name}: {json.dumps(each, default=str)}" for name, each in rest.items()]
+    chosen = [f"{name}: {json.dumps(value, default=str)}" for name, value in rest.items()]
     return "; ".join([*laws, *chosen, *([release.bounded] if release.bounded else [])])
 
 
 def _tables(release: Release) -> list[str]:
     """Return the names of all tables that are there, or might be."""
     columns = [(name, column) for name, table in release.tables.items() for column in table.column_names]
-    perhaps = [name for each in columns for name in _PERHAPS.get(each, ())]
+    perhaps = [name for column in columns for name in _PERHAPS.get(column, ())]
     surely = [name for name in release.tables if name not in perhaps]
     return [name for name in (*surely, *perhaps) if name not in _WORKED_OUT]
 
@@ -84,8 +84,8 @@ def _numbers(name: str, release: Release, pair: Pair) -> Iterator[tuple[str, NDA
     keys, column, rows = _layout(name, release, pair)
     if rows is not None:
         listed = [] if table is None else list(zip(*(table[key].to_pylist() for key in keys), strict=True))
-        found = {} if table is None else dict(zip(listed, _column(table, column), strict=True))
-        yield column, np.array([found.get(row, MISSING) for row in rows], dtype=np.float64)
+        value_by_row = {} if table is None else dict(zip(listed, _column(table, column), strict=True))
+        yield column, np.array([value_by_row.get(row, MISSING) for row in rows], dtype=np.float64)
     elif table is not None:
         for field in table.schema:
             kind = pa.types.is_floating(field.type) or pa.types.is_boolean(field.type)
@@ -115,7 +115,7 @@ def _layout(name: str, release: Release, pair: Pair) -> tuple[tuple[str, ...], s
 def _column(table: pa.Table, name: str) -> NDArray[np.float64]:
     """Return a column as numbers: of a list its length, which is the same however its numbers are turned."""
     if pa.types.is_list(table.schema.field(name).type):
-        return np.array([float(np.linalg.norm(each)) for each in table[name].to_pylist()])
+        return np.array([float(np.linalg.norm(vector)) for vector in table[name].to_pylist()])
     return np.asarray(table[name].to_numpy(zero_copy_only=False), dtype=np.float64)
 
 

@@ -71,9 +71,9 @@ class Observations:
     @classmethod
     def joined(cls, parts: list[Observations]) -> Observations:
         """Put runs together; those that failed have no numbers, where the others have some."""
-        kinds = np.concatenate([each.kinds for each in parts])
-        widest = max(parts, key=lambda each: each.numbers.shape[1])
-        return cls(kinds, np.concatenate([each.wide(widest.numbers.shape[1]) for each in parts]), widest.names)
+        kinds = np.concatenate([part.kinds for part in parts])
+        widest = max(parts, key=lambda part: part.numbers.shape[1])
+        return cls(kinds, np.concatenate([part.wide(widest.numbers.shape[1]) for part in parts]), widest.names)
 
     def last(self, runs: int) -> Observations:
         """Return the last runs, at most so many."""
@@ -98,7 +98,7 @@ class Score:
         if self.low_bit_of is not None:
             return lowest_bit(numbers[:, self.low_bit_of])
         if self.centres is not None:
-            here, there = (np.array(each) for each in self.centres)
+            here, there = (np.array(centre) for centre in self.centres)
             return np.asarray((np.abs(numbers - here) - np.abs(numbers - there)).sum(axis=1), dtype=np.float64)
         return np.asarray(numbers @ np.array(self.weights), dtype=np.float64)
 
@@ -119,13 +119,13 @@ class OutcomeSet:
 
     def of(self, runs: Observations) -> Mask:
         """Say of every run whether it is in the set."""
-        found = np.ones(len(runs), dtype=bool) if self.kinds is None else np.isin(runs.kinds, self.kinds)
+        is_inside = np.ones(len(runs), dtype=bool) if self.kinds is None else np.isin(runs.kinds, self.kinds)
         if self.score is None:
-            return found
+            return is_inside
         if not runs.numbers.shape[1]:  # all of them failed
             return np.zeros(len(runs), dtype=bool)
         scores = self.score.of(runs.numbers)
-        return np.asarray(found & ((scores >= self.threshold) if self.above else (scores <= self.threshold)))
+        return np.asarray(is_inside & ((scores >= self.threshold) if self.above else (scores <= self.threshold)))
 
     def in_words(self) -> str:
         """Say what must happen."""
@@ -150,19 +150,19 @@ def lowest_bit(numbers: Floats) -> Floats:
     return np.where(whole == 0, 64.0, exponents - 53 + lowest)
 
 
-def chosen_outcomes(often: Observations, rarely: Observations, most: int) -> list[OutcomeSet]:
+def choose_outcomes(often: Observations, rarely: Observations, most: int) -> list[OutcomeSet]:
     """Return the outcomes that look most like happening more often in one log than in the other."""
-    found = [(value, outcome) for outcome, value in _candidates(often, rarely) if value > -np.inf]
-    return [outcome for _, outcome in sorted(found, key=lambda each: -each[0])[:most]]
+    candidates = [(value, outcome) for outcome, value in _candidates(often, rarely) if value > -np.inf]
+    return [outcome for _, outcome in sorted(candidates, key=lambda candidate: -candidate[0])[:most]]
 
 
 def _candidates(often: Observations, rarely: Observations) -> Iterator[tuple[OutcomeSet, float]]:
     yield from _of_kinds(often, rarely)
-    yield from _of_scores(often, rarely, None)
+    yield from _best_thresholds(often, rarely, None)
     if not often.one_kind:
         kinds, counts = np.unique(often.kinds, return_counts=True)
         for kind in kinds[np.argsort(-counts, kind="stable")][:_MOST_KINDS]:
-            yield from _of_scores(often, rarely, (str(kind),))
+            yield from _best_thresholds(often, rarely, (str(kind),))
 
 
 def _of_kinds(often: Observations, rarely: Observations) -> Iterator[tuple[OutcomeSet, float]]:
@@ -180,7 +180,7 @@ def _of_kinds(often: Observations, rarely: Observations) -> Iterator[tuple[Outco
     yield OutcomeSet(kinds=tuple(str(kind) for kind in kinds[order[: best + 1]])), float(values[best])
 
 
-def _of_scores(
+def _best_thresholds(
     often: Observations, rarely: Observations, kinds: tuple[str, ...] | None
 ) -> Iterator[tuple[OutcomeSet, float]]:
     """The best threshold of each score, from either side."""
@@ -190,12 +190,12 @@ def _of_scores(
     there = there if there.shape[1] else np.empty((0, here.shape[1]))
     for score in _scores(here, there if len(there) else here, often.names):
         ours, theirs = np.sort(score.of(here)), np.sort(score.of(there))
-        thresholds = np.unique(np.concatenate([_thresholds(each) for each in (ours, theirs) if len(each)]))
+        thresholds = np.unique(np.concatenate([_thresholds(side) for side in (ours, theirs) if len(side)]))
         for above in (True, False):
             if above:
-                hits = [len(each) - np.searchsorted(each, thresholds, side="left") for each in (ours, theirs)]
+                hits = [len(side) - np.searchsorted(side, thresholds, side="left") for side in (ours, theirs)]
             else:
-                hits = [np.searchsorted(each, thresholds, side="right") for each in (ours, theirs)]
+                hits = [np.searchsorted(side, thresholds, side="right") for side in (ours, theirs)]
             values = careful(hits[0], len(often), hits[1], len(rarely))
             best = int(np.argmax(values))
             yield OutcomeSet(kinds, score, float(thresholds[best]), above), float(values[best])
@@ -221,13 +221,13 @@ def _scores(here: Floats, there: Floats, names: tuple[str, ...]) -> Iterator[Sco
         yield Score(names[place], tuple(float(place == other) for other in range(width)))
     if width > 1:
         yield Score("the sum of all numbers", (1.0,) * width)
-    centres = tuple(tuple(np.median(each, axis=0).tolist()) for each in (there, here))
+    centres = tuple(tuple(np.median(numbers, axis=0).tolist()) for numbers in (there, here))
     if centres[0] != centres[1]:
         yield Score("the likelihood ratio around the medians", centres=(centres[0], centres[1]))
     if width <= _FEW_NUMBERS:
-        for one, other in itertools.combinations(range(width), 2):
-            weights = tuple(float(place == one) - float(place == other) for place in range(width))
-            yield Score(f"{names[one]} less {names[other]}", weights)
+        for first, other in itertools.combinations(range(width), 2):
+            weights = tuple(float(place == first) - float(place == other) for place in range(width))
+            yield Score(f"{names[first]} less {names[other]}", weights)
     for place in range(width) if width <= _FEW_NUMBERS else fractions:
         yield Score(f"the lowest bit of {names[place]}", low_bit_of=place)
 

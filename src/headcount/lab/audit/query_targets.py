@@ -25,7 +25,7 @@ from headcount.lab.audit.adjacent_logs import COLUMNS_CELLS, Pair
 from headcount.lab.audit.method_cases import case_of
 from headcount.lab.audit.outcome_sets import MISSING, Observations
 from headcount.lab.audit.targets_under_audit import Target
-from headcount.methods.queries.query_method import Asked
+from headcount.methods.queries.query_method import TableQueries
 from headcount.noise import NoiseSource
 from headcount.releases.release import Release
 
@@ -44,25 +44,28 @@ class QueryTarget(Target):
 
     def run(self, pair: Pair, source: NoiseSource, *, present: bool) -> Release:
         """Ask for every cell once, or for the first half of them again and again, or for odd sums."""
-        asked = _asked(pair.items, self.limit, one_by_one=case_of(self.name).one_by_one)
-        method = self.make(self.name, {"asked": asked, **self.parameters})
+        table_queries = _table_queries(pair.items, self.limit, one_by_one=case_of(self.name).one_by_one)
+        method = self.make(self.name, {"asked": table_queries, **self.parameters})
         return method.release(people_of(pair, present=present), self.grant(), source, self.own_engine)
 
-    def seen(self, release: Release, pair: Pair) -> Observations:  # noqa: ARG002 - answers are in the order asked
+    def observe_release(self, release: Release, pair: Pair) -> Observations:  # noqa: ARG002 - answers are in the order asked
         """Return the answers, and when they changed."""
         answers = release.answers["answer"].to_numpy()
         kind = _published(release)
         if case_of(self.name).one_by_one:
             kind += f"; {_first_change(release)}"
             answers = np.array([answers.min(), answers[-1], answers.max()])
-        names = (*(f"answer {place}" for place in range(answers.size)), *(f"total of {each}" for each in _TOTALS))
-        totals = [release.chosen.get(each, {}).get("total", MISSING) for each in _TOTALS]
+        names = (
+            *(f"answer {place}" for place in range(answers.size)),
+            *(f"total of {stage}" for stage in _TOTALS),
+        )
+        totals = [release.chosen.get(stage, {}).get("total", MISSING) for stage in _TOTALS]
         numbers = np.array([*answers, *totals], dtype=np.float64)
         return Observations(np.array([kind]), numbers[None, :], names)
 
 
 @lru_cache(maxsize=64)
-def _asked(cells: int, limit: int, *, one_by_one: bool) -> Asked:
+def _table_queries(cells: int, limit: int, *, one_by_one: bool) -> TableQueries:
     """Return what is asked of a grid: that is public, and the same in all runs."""
     grid = Grid.of({name: {"values": list(range(size))} for name, size in _columns(cells).items()})
     if one_by_one:
@@ -71,7 +74,7 @@ def _asked(cells: int, limit: int, *, one_by_one: bool) -> Asked:
         rows = np.array([[(cell & some).bit_count() % 2 == 1 for cell in range(cells)] for some in _ODD_AMONG])
     else:
         rows = np.eye(cells, dtype=bool)
-    return Asked(grid=grid, rows=LinearQueries.of(rows), max_records=limit)
+    return TableQueries(grid=grid, rows=LinearQueries.from_matrix(rows), max_records=limit)
 
 
 @lru_cache(maxsize=64)

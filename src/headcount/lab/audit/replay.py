@@ -35,11 +35,19 @@ import numpy as np
 import headcount.api.functions  # noqa: F401  # all modules that import a mechanism by name, before they are looked for
 from headcount._internal.arrays import Words
 from headcount.accounting.budget import Grant
-from headcount.bounds import Bounded, ScoredJointly, ScoredTogether, SpreadWeights, SupportCounts
+from headcount.bounds import Bounded, BoundedKeySupport, BoundedKeyWeights, ScoredJointly, ScoredTogether
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
-from headcount.lab.audit.sensitivity_replay import Exact, Key, Meeting, Move, Violation, move, noting
-from headcount.noise import SeededNoise, Sifting, SparseVector, gaussian, laplace, mechanisms
+from headcount.lab.audit.sensitivity_replay import (
+    Exact,
+    Key,
+    MechanismCall,
+    SensitivityUse,
+    Violation,
+    check_call,
+    noting,
+)
+from headcount.noise import SeededNoise, SparseVector, WeightedSelection, gaussian, laplace, mechanisms
 from headcount.noise.partition_selection import single_key, threshold
 from headcount.noise.selection import exponential, exponential_joint, exponential_parallel, top_k, top_k_sparse
 from headcount.releases.release import Release
@@ -61,10 +69,10 @@ class Tape:
     """A source of noise that writes down what it was used for or, given a ``script``, lets the same come out."""
 
     seed: int
-    script: Sequence[Meeting | str] | None = None
-    events: list[Meeting | str] = field(default_factory=list)
-    moves: list[Move] = field(default_factory=list)
-    inside: Meeting | None = None
+    script: Sequence[MechanismCall | str] | None = None
+    events: list[MechanismCall | str] = field(default_factory=list)
+    moves: list[SensitivityUse] = field(default_factory=list)
+    inside: MechanismCall | None = None
     keys: list[Key] = field(default_factory=list)
     is_private: bool = True  # the curator takes no other
 
@@ -85,44 +93,46 @@ class Tape:
         self.keys.append(Key(hashlib.blake2b(f"{self.seed} {number}".encode(), digest_size=16).digest()))
         return self.keys[-1]
 
-    def _next(self, wanted: str) -> Meeting | None:
+    def _next(self, wanted: str) -> MechanismCall | None:
         """Return what the script says next, which must be what is wanted."""
         if self.script is None:
             return None
         at = len(self.events)
-        told = self.script[at] if at < len(self.script) else "the end"
-        name = told if isinstance(told, str) else told.mechanism
+        recorded = self.script[at] if at < len(self.script) else "the end"
+        name = recorded if isinstance(recorded, str) else recorded.mechanism
         if name != wanted:
             raise Violation(f"step {at + 1} is {name} for one of two neighbours and {wanted} for the other")
-        return None if isinstance(told, str) else told
+        return None if isinstance(recorded, str) else recorded
 
     @contextlib.contextmanager
-    def meeting(self, mechanism: str, exact: Exact | None, grant: Grant, *asked: Any) -> Iterator[Meeting]:
+    def meeting(
+        self, mechanism: str, exact: Exact | None, grant: Grant, *parameters: Any
+    ) -> Iterator[MechanismCall]:
         """Stand beside while a mechanism does its work, and hold it against the script when it is done."""
         if isinstance(exact, Bounded) and exact.admission != 1 and not any(k.take_lot(exact) for k in self.keys):
             raise Violation(f"{mechanism}: users were drawn by lot, but not with a fresh key for this stage")
-        told = self._next(mechanism)
-        now = Meeting(mechanism, exact, grant, asked)
+        recorded = self._next(mechanism)
+        now = MechanismCall(mechanism, exact, grant, parameters)
         self.events.append(now)
         self.inside = now
-        if told is not None:
-            self._same("declared", told.declared, now.declared)
-            self._same("asked for", told.asked, now.asked)
-            now.result = told.result
+        if recorded is not None:
+            self._same("declared", recorded.declared, now.declared)
+            self._same("asked for", recorded.parameters, now.parameters)
+            now.result = recorded.result
         try:
             yield now
         finally:
             self.inside = None
-        if told is not None:
-            self._same("drawn", told.drawn, now.drawn)
-            self._same("the result", _plain(told.result), _plain(now.result))
-            self.moves.append(replace(move(told, now), step=len(self.moves) + 1))
+        if recorded is not None:
+            self._same("drawn", recorded.drawn, now.drawn)
+            self._same("the result", _plain(recorded.result), _plain(now.result))
+            self.moves.append(replace(check_call(recorded, now), step=len(self.moves) + 1))
 
-    def _same(self, what: str, one: Any, other: Any) -> None:
-        if one != other:
+    def _same(self, what: str, expected: Any, other: Any) -> None:
+        if expected != other:
             name = getattr(self.inside or self.events[-1], "mechanism", KEY)
             at = len(self.events)
-            raise Violation(f"step {at}, {name}: {what} differs between two neighbours: {one} and {other}")
+            raise Violation(f"step {at}, {name}: {what} differs between two neighbours: {expected} and {other}")
 
     def end(self) -> None:
         """Refuse to have done less than the script says."""
@@ -139,19 +149,19 @@ def _plain(result: Any) -> Any:
 # What a draw must be so that the result is the one of the script.
 
 
-def _forced(now: Meeting) -> Any:
+def _forced(now: MechanismCall) -> Any:
     exact, result = now.exact, now.result
-    if isinstance(exact, SupportCounts):
+    if isinstance(exact, BoundedKeySupport):
         shown = set(result)
         return np.array(
-            [BEYOND if each in shown else -BEYOND for each in exact.sensitive_ids.to_pylist()], np.int64
+            [BEYOND if item_id in shown else -BEYOND for item_id in exact.sensitive_ids.to_pylist()], np.int64
         )
-    if isinstance(exact, SpreadWeights):
+    if isinstance(exact, BoundedKeyWeights):
         return _spread_as_before(now, exact)
     if now.mechanism == "compare":
         return np.array([BEYOND if result else -BEYOND], np.int64)
     if now.mechanism == "threshold":  # nobody may ever see it: a neighbour's is another one, as in the proof
-        return result + now.asked[1]
+        return result + now.parameters[1]
     if isinstance(exact, Bounded):
         return result.ravel() - exact.sensitive_values.ravel()
     if isinstance(exact, ScoredTogether):
@@ -159,12 +169,12 @@ def _forced(now: Meeting) -> Any:
     return result
 
 
-def _spread_as_before(now: Meeting, exact: SpreadWeights) -> Any:
+def _spread_as_before(now: MechanismCall, exact: BoundedKeyWeights) -> Any:
     """Let every item come out as it did: what one neighbour alone has counts as drawn, too, far below the rest."""
-    ids, told = exact.sensitive_ids.to_pylist(), now.result
+    ids, recorded_result = exact.sensitive_ids.to_pylist(), now.result
     if now.mechanism == "named":
-        return np.array([0 if each in told else 2**64 - 1 for each in ids], np.uint64)
-    noisy = [told.get(each, -(1 << 34)) for each in ids]
+        return np.array([0 if item_id in recorded_result else 2**64 - 1 for item_id in ids], np.uint64)
+    noisy = [recorded_result.get(item_id, -(1 << 34)) for item_id in ids]
     return np.array(noisy, np.int64) - exact.sensitive_weights
 
 
@@ -183,12 +193,12 @@ def _drawing(original: Callable[..., Any]) -> Callable[..., Any]:
         if source.script is not None:
             return _forced(now)
         result = original(*arguments, **more)
-        if isinstance(now.exact, SupportCounts):
+        if isinstance(now.exact, BoundedKeySupport):
             # an item of one person alone may show with probability δ; everything else is about what happens then
-            result = np.where(now.exact.sensitive_people == 1, -BEYOND, result)
+            result = np.where(now.exact.sensitive_users == 1, -BEYOND, result)
         if now.mechanism == "threshold":
             now.result = result
-        if isinstance(now.exact, SpreadWeights):
+        if isinstance(now.exact, BoundedKeyWeights):
             if now.mechanism == "named":  # as above: what one person alone names does not show
                 return np.where(now.exact.sensitive_weights == 1, np.uint64(2**64 - 1), result)
             noisy = now.exact.sensitive_weights + result
@@ -198,7 +208,7 @@ def _drawing(original: Callable[..., Any]) -> Callable[..., Any]:
     return drawn
 
 
-def _law(now: Meeting, public: Sequence[Any]) -> tuple[Any, ...]:
+def _law(now: MechanismCall, public: Sequence[Any]) -> tuple[Any, ...]:
     """Return the law or scale of a draw, and how many there are where that is public."""
     if now.mechanism == "choose":
         return (public[1],)
@@ -221,7 +231,7 @@ def _add(original: Callable[..., Any]) -> Callable[..., Any]:
         with source.meeting("add_gaussian" if grant.delta else "add", bounded, grant, more) as now:
             noisy = original(bounded, grant, source, **more)
             now.result = noisy.values.copy()
-            now.drawn.append(noisy.law)
+            now.drawn.append(noisy.distribution)
         return noisy
 
     return wrapped
@@ -244,21 +254,21 @@ def _pick(original: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 def _rounds() -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Wrap the rounds of a selection."""
-    begin, sift = Sifting.__init__, Sifting.sift
-    known: WeakKeyDictionary[Sifting, tuple[Tape, Grant]] = WeakKeyDictionary()
+    begin, sift = WeightedSelection.__init__, WeightedSelection.take_round
+    tapes: WeakKeyDictionary[WeightedSelection, tuple[Tape, Grant]] = WeakKeyDictionary()
 
     @functools.wraps(begin)
     def wrapped_begin(self: Any, grant: Grant, source: Any) -> None:
         begin(self, grant, source)
         if isinstance(source, Tape):
-            known[self] = source, grant
+            tapes[self] = source, grant
 
     @functools.wraps(sift)
     def wrapped_sift(self: Any, weights: Any) -> None:
-        if self not in known:
+        if self not in tapes:
             sift(self, weights)
             return
-        source, grant = known[self]
+        source, grant = tapes[self]
         with source.meeting("sift", weights, grant, self.left):
             sift(self, weights)
 
@@ -268,7 +278,7 @@ def _rounds() -> tuple[Callable[..., Any], Callable[..., Any]]:
 def _vectors() -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Wrap the two steps of the sparse vector technique."""
     begin, compare = SparseVector.__init__, SparseVector.is_large
-    known: WeakKeyDictionary[SparseVector, tuple[Tape, Grant, int, int, Fraction]] = WeakKeyDictionary()
+    tapes: WeakKeyDictionary[SparseVector, tuple[Tape, Grant, int, int, Fraction]] = WeakKeyDictionary()
     large: WeakKeyDictionary[SparseVector, int] = WeakKeyDictionary()
 
     @functools.wraps(begin)
@@ -278,13 +288,13 @@ def _vectors() -> tuple[Callable[..., Any], Callable[..., Any]]:
             return
         with source.meeting("threshold", None, grant, limit, reach, positives) as now:
             begin(self, limit, reach, positives, grant, source)
-        known[self] = source, grant, reach, positives, now.drawn[0][0].scale
+        tapes[self] = source, grant, reach, positives, now.drawn[0][0].scale
 
     @functools.wraps(compare)
     def wrapped_compare(self: Any, distance: Any) -> bool:
-        if self not in known:
+        if self not in tapes:
             return compare(self, distance)
-        source, grant, reach, positives, around = known[self]
+        source, grant, reach, positives, around = tapes[self]
         with source.meeting("compare", distance, grant, reach, positives, around) as now:
             now.result = compare(self, distance)
         large[self] = large.get(self, 0) + bool(now.result)
@@ -299,16 +309,16 @@ def _vectors() -> tuple[Callable[..., Any], Callable[..., Any]]:
 def wrapped_noise(engines: Sequence[type[Engine]] = (LocalEngine,)) -> Iterator[None]:
     """Wrap the mechanisms of ``headcount.noise``, wherever they are imported, and ``measure`` of ``engines``."""
     wrappers: dict[Any, Any] = {
-        mechanisms.add: _add(mechanisms.add),
-        exponential.choose: _pick(exponential.choose, "choose"),
-        top_k.peel: _pick(top_k.peel, "peel"),
-        exponential_parallel.choose_together: _pick(exponential_parallel.choose_together, "choose together"),
-        threshold.select: _pick(threshold.select, "select"),
-        single_key.glance: _pick(single_key.glance, "glance"),
-        single_key.choose_named: _pick(single_key.choose_named, "named"),
+        mechanisms.add_noise: _add(mechanisms.add_noise),
+        exponential.choose_candidate: _pick(exponential.choose_candidate, "choose"),
+        top_k.choose_top_k: _pick(top_k.choose_top_k, "peel"),
+        exponential_parallel.choose_in_parallel: _pick(exponential_parallel.choose_in_parallel, "choose together"),
+        threshold.select_by_threshold: _pick(threshold.select_by_threshold, "select"),
+        single_key.release_key_hints: _pick(single_key.release_key_hints, "glance"),
+        single_key.select_keys: _pick(single_key.select_keys, "named"),
     }
-    bulk = laplace.draw, gaussian.draw, top_k.draw, top_k_sparse.draw_sparse
-    for drawing in (*bulk, exponential.draw, exponential_joint.draw_jointly, single_key.draw_bits):
+    bulk = laplace.draw, gaussian.draw, top_k.draw, top_k_sparse.draw_top_k_sparse
+    for drawing in (*bulk, exponential.draw, exponential_joint.draw_row, single_key.draw_bits):
         wrappers[drawing] = _drawing(drawing)
     begin, compare = _vectors()
     with contextlib.ExitStack() as stack:
@@ -320,8 +330,8 @@ def wrapped_noise(engines: Sequence[type[Engine]] = (LocalEngine,)) -> Iterator[
         first, sift = _rounds()
         for engine in engines:
             stack.enter_context(mock.patch.object(engine, "measure", noting(engine.measure)))
-        stack.enter_context(mock.patch.object(Sifting, "__init__", first))
-        stack.enter_context(mock.patch.object(Sifting, "sift", sift))
+        stack.enter_context(mock.patch.object(WeightedSelection, "__init__", first))
+        stack.enter_context(mock.patch.object(WeightedSelection, "take_round", sift))
         stack.enter_context(mock.patch.object(SparseVector, "__init__", begin))
         stack.enter_context(mock.patch.object(SparseVector, "is_large", compare))
         yield
@@ -347,11 +357,11 @@ def replayed(
 
 def check_replay(
     run: Callable[[Log, Tape], Release], log: Log, neighbours: Iterable[Log], seed: int
-) -> tuple[Release, list[Move]]:
+) -> tuple[Release, list[SensitivityUse]]:
     """Record a release of a log, and replay it on its neighbours; return it, and how far they moved."""
     runs = replayed(run, log, neighbours, seed)
     release, _ = next(runs)
-    content, moves = saved(release), list[Move]()
+    content, moves = saved(release), list[SensitivityUse]()
     for again, tape in runs:
         check_same(content, saved(again))
         _check_total(release, tape.moves)
@@ -359,11 +369,11 @@ def check_replay(
     return release, moves
 
 
-def _check_total(release: Release, moves: Sequence[Move]) -> None:
+def _check_total(release: Release, moves: Sequence[SensitivityUse]) -> None:
     """What all draws cost together must not exceed what is promised."""
     for unit, cost, promised in (
-        ("ε", sum(each.epsilon for each in moves), release.guarantee.epsilon),
-        ("δ", sum(each.delta for each in moves), release.guarantee.delta),
+        ("ε", sum(step.epsilon for step in moves), release.guarantee.epsilon),
+        ("δ", sum(step.delta for step in moves), release.guarantee.delta),
     ):
         if cost > float(promised) * (1 + 1e-9):
             raise Violation(f"one person costs {unit} = {cost:.6g} in all, where {promised} is promised")

@@ -16,7 +16,7 @@ from typing import Any
 from headcount.lab.audit.adjacent_logs import Pair
 from headcount.lab.audit.audit import Progress
 from headcount.lab.audit.replay import Tape, check_replay, wrapped_noise
-from headcount.lab.audit.sensitivity_replay import Move, Violation
+from headcount.lab.audit.sensitivity_replay import SensitivityUse, Violation
 from headcount.lab.audit.targets_under_audit import Target
 from headcount.releases.release import Release
 
@@ -32,24 +32,24 @@ class Replayed:
 
     pair: Pair
     violation: str | None
-    moves: tuple[Move, ...]
+    moves: tuple[SensitivityUse, ...]
 
     @property
     def furthest(self) -> float:
         """How far the person moved what met noise, as a share of what is declared."""
-        return max((each.ratio for each in self.moves), default=0.0)
+        return max((move.ratio for move in self.moves), default=0.0)
 
     @property
     def epsilon(self) -> float:
         """What the person's presence cost in all, if it is paid by ε; that of the dearer direction."""
-        return sum(each.epsilon for each in self.moves)
+        return sum(move.epsilon for move in self.moves)
 
     def without_content(self) -> Replayed:
         """Return it without what may be content of a log: what kind of step told, and not by what.
 
         >>> from headcount.lab.audit.adjacent_logs import crafted
-        >>> told = "step 3, add: declared differs between two neighbours: ('ann',) and ('bob',)"
-        >>> Replayed(crafted(1)[0], told, ()).without_content().violation
+        >>> message = "step 3, add: declared differs between two neighbours: ('ann',) and ('bob',)"
+        >>> Replayed(crafted(1)[0], message, ()).without_content().violation
         'step 3, add: declared differs between two neighbours'
         """
         if self.violation is None:
@@ -77,7 +77,7 @@ class ReplayFinding:
     @property
     def violation(self) -> bool:
         """Whether any pair can be told apart."""
-        return any(each.violation for each in self.pairs)
+        return any(pair.violation for pair in self.pairs)
 
     @property
     def releases(self) -> int:
@@ -86,14 +86,14 @@ class ReplayFinding:
 
     def without_content(self) -> ReplayFinding:
         """Return it without what may be content of a log."""
-        return replace(self, pairs=tuple(each.without_content() for each in self.pairs))
+        return replace(self, pairs=tuple(pair.without_content() for pair in self.pairs))
 
     def __repr__(self) -> str:
         return f"<{self.target.shown}: {self.sentence()}>"
 
     def sentence(self) -> str:
         """Say it in one sentence."""
-        broken = [each for each in self.pairs if each.violation]
+        broken = [pair for pair in self.pairs if pair.violation]
         if broken:
             return f"VIOLATION on the pair {broken[0].pair.name!r}: {broken[0].violation}."
         return (
@@ -111,7 +111,7 @@ class ReplayFinding:
             "replay": True,
             "violation": self.violation,
             "releases": self.releases,
-            "pairs": [each.to_json() for each in self.pairs],
+            "pairs": [pair.to_json() for pair in self.pairs],
         }
 
 
@@ -126,8 +126,8 @@ def replay_audit(
     """Replay a target on both logs of every pair; if not ``patient``, only until one can be told apart.
 
     >>> from headcount.lab.audit.adjacent_logs import crafted
-    >>> found = replay_audit(Target("sra", {"limit": 2}), crafted(2)[:2])
-    >>> found.violation, found.pairs[0].furthest, found.pairs[0].epsilon
+    >>> finding = replay_audit(Target("sra", {"limit": 2}), crafted(2)[:2])
+    >>> finding.violation, finding.pairs[0].furthest, finding.pairs[0].epsilon
     (False, 1.0, 1.0)
     """
     done = list[Replayed]()
@@ -147,20 +147,20 @@ def _replayed(target: Target, pair: Pair, seed: int) -> Replayed:
     def run(present: bool, tape: Tape) -> Release:
         return target.run(pair, tape, present=present)
 
-    told, failed, ways = list[str](), list[Exception](), list[list[Move]]()
+    violations, failed, ways = list[str](), list[Exception](), list[list[SensitivityUse]]()
     for first in (True, False):
         try:
-            made, moves = check_replay(run, first, [not first], seed)
-            _check_claim(target, made)
+            release, moves = check_replay(run, first, [not first], seed)
+            _check_claim(target, release)
             ways.append(moves)
         except Violation as violation:
-            told.append(str(violation))
+            violations.append(str(violation))
         except Exception as error:
             failed.append(error)
     if len(failed) == 2:  # for both logs: nothing of anybody's, so the method cannot be asked like this
         raise failed[0]
-    dearer = max(ways, key=lambda way: sum(each.epsilon for each in way), default=[])
-    return Replayed(pair, told[0] if told else None, tuple(dearer))
+    dearer = max(ways, key=lambda direction: sum(move.epsilon for move in direction), default=[])
+    return Replayed(pair, violations[0] if violations else None, tuple(dearer))
 
 
 def _check_claim(target: Target, release: Release) -> None:

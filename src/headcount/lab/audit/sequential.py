@@ -43,7 +43,7 @@ from headcount.lab.audit.audit import (
     expected_runs,
     observed,
 )
-from headcount.lab.audit.outcome_sets import Observations, OutcomeSet, careful, chosen_outcomes
+from headcount.lab.audit.outcome_sets import Observations, OutcomeSet, careful, choose_outcomes
 from headcount.lab.audit.targets_under_audit import Target
 
 PILOT = 40
@@ -117,32 +117,32 @@ class _Table:
 
     def meet(self, fresh: dict[bool, Observations], needed: float) -> None:
         """Bet on fresh runs what was chosen on earlier ones, and choose what is next."""
-        attempt, bets = self.attempt, self._seen(fresh)
+        attempt, bets = self.attempt, self._collect_evidence(fresh)
         for direction, present in enumerate((True, False)):
             for place, outcome in enumerate(self.hopes[present]):
                 self.game.play(direction, place, (outcome.of(fresh[present]), outcome.of(fresh[not present])))
         self.game.settle()
-        for present, each in fresh.items():
-            attempt.past[present].append(each)
+        for present, side in fresh.items():
+            attempt.past[present].append(side)
         attempt.runs += len(fresh[True])
         bound = self.game.bound(needed)
         if bets and bound > attempt.lower_bound:
             attempt.evidence = replace(max(bets, key=_hope), lower_bound=bound)
         past = {present: Observations.joined(parts).last(_REMEMBERED) for present, parts in attempt.past.items()}
-        attempt.past = {present: [each] for present, each in past.items()}
-        self.hopes = {each: chosen_outcomes(past[each], past[not each], EVENTS) for each in past}
-        attempt.promise = max(map(_hope, self._seen(past)), default=0.0)
+        attempt.past = {present: [side] for present, side in past.items()}
+        self.hopes = {side: choose_outcomes(past[side], past[not side], EVENTS) for side in past}
+        attempt.promise = max(map(_hope, self._collect_evidence(past)), default=0.0)
 
-    def _seen(self, runs: dict[bool, Observations]) -> list[Evidence]:
+    def _collect_evidence(self, runs: dict[bool, Observations]) -> list[Evidence]:
         """Return how often the events happened in some runs."""
-        found = []
+        evidence = []
         for present in (True, False):
             for outcome in self.hopes[present]:
                 masks = outcome.of(runs[present]), outcome.of(runs[not present])
                 hits = int(masks[0].sum()), int(masks[1].sum())
                 who = "with the person" if present else "without the person"
-                found.append(Evidence(outcome.in_words(), who, hits, (masks[0].size, masks[1].size), 0.0))
-        return found
+                evidence.append(Evidence(outcome.in_words(), who, hits, (masks[0].size, masks[1].size), 0.0))
+        return evidence
 
 
 def audit_sequentially(
@@ -164,12 +164,12 @@ def audit_sequentially(
     (True, 240)
     """
     epsilon, delta = float(target.epsilon), float(target.delta)
-    grid = np.array([each * epsilon for each in (*BELOW, *ABOVE)])
+    grid = np.array([multiple * epsilon for multiple in (*BELOW, *ABOVE)])
     tables = [_Table(Attempt(pair), Game(grid, delta)) for pair in pairs]
     needed = math.log(len(pairs) / risk)
     sources = itertools.repeat(None) if seed is None else itertools.count(seed << 32)
     left = whole = expected_runs(len(pairs), runs)
-    known = Finding(target, tuple(each.attempt for each in tables), 1 - risk)
+    finding = Finding(target, tuple(table.attempt for table in tables), 1 - risk)
     while True:
         table = _next(tables, epsilon)
         size = min(left, max(PILOT, table.attempt.runs // _GROWTH))
@@ -178,9 +178,9 @@ def audit_sequentially(
         if progress is not None:
             progress(f"auditing {target.shown}", whole - left, whole)
         if found is not None:
-            found(known)
-        if known.violation or not left:
-            return known
+            found(finding)
+        if finding.violation or not left:
+            return finding
 
 
 def _next(tables: Sequence[_Table], epsilon: float) -> _Table:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
 
-from headcount.accounting.budget import Price
+from headcount.accounting.budget import Cost
 from headcount.accounting.guarantee import Standing
 from headcount.errors import UnknownNameError, UsageError
 from headcount.events.log import EventLog
@@ -134,7 +134,7 @@ def _quantiles(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Targe
 
 def _selected(limit: int, epsilon: Decimal, delta: Decimal) -> Iterator[Pair]:
     """Pairs around the number of people that lets an item be selected."""
-    first, _ = Selection().split(Price.of(epsilon, delta or DELTA))
+    first, _ = Selection().split(Cost.of(epsilon, delta or DELTA))
     crowd = ((0,),) * Selection().plan(first)["threshold"]
     yield Pair("nearly selected", "a person without whom one is missing for an item", 2, crowd[1:], (0,))
     yield Pair("surely selected", "a person who has what is selected anyway", 2, crowd * 2, (0,) * limit)

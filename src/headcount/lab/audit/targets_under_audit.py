@@ -24,7 +24,7 @@ from headcount.accounting.budget import Grant
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog, read_events
 from headcount.lab.audit.adjacent_logs import Pair
-from headcount.lab.audit.observe import kind_of, seen
+from headcount.lab.audit.observe import kind_of, observe_release
 from headcount.lab.audit.outcome_sets import NO_NUMBER, Observations
 from headcount.methods.method import Method
 from headcount.methods.partition_selection.plan import Selection
@@ -81,13 +81,13 @@ class Target:
     def observe(self, pair: Pair, source: NoiseSource, runs: int, *, present: bool) -> Observations:
         """Run so many times with the person, or without."""
         if not self.copies:
-            found = Observations.joined([self._once(pair, source, present=present) for _ in range(runs)])
-            numbers = np.nan_to_num(found.numbers, nan=NO_NUMBER, posinf=-NO_NUMBER, neginf=NO_NUMBER)
-            return replace(found, numbers=numbers)
+            joined = Observations.joined([self._once(pair, source, present=present) for _ in range(runs)])
+            numbers = np.nan_to_num(joined.numbers, nan=NO_NUMBER, posinf=-NO_NUMBER, neginf=NO_NUMBER)
+            return replace(joined, numbers=numbers)
         size = min(runs, max(1, _RECORDS // max(1, len(pair.records(present=True)))))
         parts = [self._copied(pair, source, size, present=present) for _ in range(-(-runs // size))]
-        found = Observations.joined(parts)
-        return Observations(found.kinds[:runs], found.numbers[:runs], found.names)
+        joined = Observations.joined(parts)
+        return Observations(joined.kinds[:runs], joined.numbers[:runs], joined.names)
 
     def run(self, pair: Pair, source: NoiseSource, *, present: bool) -> Release:
         """Make one release of a log of a pair."""
@@ -96,9 +96,9 @@ class Target:
         log = log_of(pair, present=present, selects=self.selects, contexts=self.contexts, once=self.once)
         return self.release(log, source)
 
-    def seen(self, release: Release, pair: Pair) -> Observations:
+    def observe_release(self, release: Release, pair: Pair) -> Observations:
         """Return what an attacker sees of a release."""
-        return seen(release, pair)
+        return observe_release(release, pair)
 
     def _once(self, pair: Pair, source: NoiseSource, *, present: bool) -> Observations:
         """Run once. That a release fails is seen, too: whether it does must not hang on what anybody wrote."""
@@ -106,7 +106,7 @@ class Target:
             release = self.run(pair, source, present=present)
         except Exception as error:
             return Observations.failed(type(error).__name__)
-        return self.seen(release, pair)
+        return self.observe_release(release, pair)
 
     def _copied(self, pair: Pair, source: NoiseSource, copies: int, *, present: bool) -> Observations:
         release = self.release(log_of(pair, present=present, copies=copies, contexts=self.contexts), source)

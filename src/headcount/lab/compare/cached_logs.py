@@ -26,7 +26,7 @@ from headcount.events.log import EventLog, packed_log, read_events
 from headcount.events.sources.files.packed_store import DESCRIPTION, PackedSource, open_store
 
 
-class KeptLog(Protocol):
+class CachedLog(Protocol):
     """A log that lies in a folder, and that another process opens."""
 
     @property
@@ -40,7 +40,7 @@ class KeptLog(Protocol):
         """Describe it with the items that its truth is counted for."""
 
 
-def keep(log: EventLog, folder: Path, progress: Progress) -> KeptLog:
+def cache_log(log: EventLog, folder: Path, progress: Progress) -> CachedLog:
     """Put a log into a folder, or take the store that it is."""
     if log.selects:
         return RawLog.of(log, folder)
@@ -59,8 +59,8 @@ class PackedLog:
     @cached_property
     def fingerprint(self) -> str:
         """The arrays by their checksums, the catalogue, and how records are counted."""
-        said = json.loads((Path(self.store) / DESCRIPTION).read_text(encoding="utf-8"))
-        kept = {name: said[name] for name in ("arrays", "catalogue", "cells", "events")}
+        description = json.loads((Path(self.store) / DESCRIPTION).read_text(encoding="utf-8"))
+        kept = {name: description[name] for name in ("arrays", "catalogue", "cells", "events")}
         return json.dumps([kept, self.counting, self.context_of], sort_keys=True)
 
     def open(self) -> EventLog:

@@ -17,20 +17,20 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from headcount.bounds import (
-    Activity,
+    ActivityHistogram,
     Bound,
     Bounded,
     BoundedCounts,
+    BoundedKeySupport,
+    CappedRecords,
     CountBound,
+    KeepTopScored,
+    KeySupport,
     Measured_co,
-    People,
-    Pick,
-    Records,
-    Rows,
-    Scale,
+    RecordCap,
     SparseCounts,
-    Support,
-    SupportCounts,
+    UsersPerColumn,
+    WeightToThreshold,
 )
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
@@ -43,7 +43,7 @@ KEPT_BYTES = 256 << 20
 
 
 @dataclass
-class ReusingEngine:
+class CachingEngine:
     """Answers from memory what ``engine`` was asked already in this run; at most ``kept_bytes`` are kept.
 
     ``run`` names what draws hang on besides the bound: the seed, the log and the number of the run. Call
@@ -55,11 +55,11 @@ class ReusingEngine:
     kept_bytes: int = KEPT_BYTES
     counted: int = 0
     _kept: OrderedDict[Request, tuple[Any, int]] = field(default_factory=OrderedDict, repr=False)
-    _asked: Counter[tuple[Request, Described]] = field(default_factory=Counter, repr=False)
+    _request_counts: Counter[tuple[Request, Described]] = field(default_factory=Counter, repr=False)
 
     def begin(self) -> None:
         """Begin a trial: it gets its first sample of each bound anew."""
-        self._asked.clear()
+        self._request_counts.clear()
 
     def can(self, kind: type[Bound[Any]]) -> bool:
         """Say what the engine below can do."""
@@ -74,8 +74,8 @@ class ReusingEngine:
 
     def _answer(self, request: Request, described: Described, make: Callable[[bytes], Answer]) -> Answer:
         """Return what is kept, or count with the key that this request has in this run, however a log is read."""
-        number = self._asked[request, described]
-        self._asked[request, described] += 1
+        number = self._request_counts[request, described]
+        self._request_counts[request, described] += 1
         place = (*request, number, described)
         if place in self._kept:
             self._kept.move_to_end(place)
@@ -91,22 +91,22 @@ class ReusingEngine:
 
 def _described(log: EventLog) -> Described:
     """Say how a log is read, all but its rows: those are what a run is about."""
-    return tuple(getattr(log, each.name) for each in fields(log) if each.name != "source")
+    return tuple(getattr(log, log_field.name) for log_field in fields(log) if log_field.name != "source")
 
 
 def _request(bound: Bound[Any]) -> Request | None:
     """Name what is asked for, as figures were made with; None where it must not be kept, or need not."""
-    if isinstance(bound, Activity | Scale) and bound.among is not None:
+    if isinstance(bound, ActivityHistogram | WeightToThreshold) and bound.among is not None:
         return None
-    if isinstance(bound, Activity):
+    if isinstance(bound, ActivityHistogram):
         return "activity", bound.table, bound.most, *(() if bound.norm == "l1" else (bound.norm,))
-    if isinstance(bound, Records):
+    if isinstance(bound, RecordCap):
         return "rows", bound.table, bound.most
-    if isinstance(bound, People):
+    if isinstance(bound, UsersPerColumn):
         return "sparse", bound.table
-    if isinstance(bound, Support):
+    if isinstance(bound, KeySupport):
         return "support", bound.limit
-    if isinstance(bound, CountBound) and not isinstance(bound, Pick):
+    if isinstance(bound, CountBound) and not isinstance(bound, KeepTopScored):
         return "count", bound
     return None
 
@@ -118,12 +118,12 @@ def _size(answer: object) -> int:
         arrays = [answer.items.sensitive_values, answer.edges.sensitive_values]
     elif isinstance(answer, Bounded):
         arrays = [answer.sensitive_values]
-    elif isinstance(answer, Rows):
+    elif isinstance(answer, CappedRecords):
         arrays = [answer.columns, answer.sums, answer.starts]
     elif isinstance(answer, SparseCounts):
-        arrays = [answer.sensitive_columns, answer.sensitive_people]
-    elif isinstance(answer, SupportCounts):
-        return int(answer.sensitive_people.nbytes + answer.sensitive_ids.nbytes)  # read-only already
+        arrays = [answer.sensitive_columns, answer.sensitive_users]
+    elif isinstance(answer, BoundedKeySupport):
+        return int(answer.sensitive_users.nbytes + answer.sensitive_ids.nbytes)  # read-only already
     for array in arrays:
         array.flags.writeable = False
     return sum(array.nbytes for array in arrays)

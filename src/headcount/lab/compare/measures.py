@@ -19,7 +19,7 @@ def counts_of(release: Release, table: str, truth: Truth) -> tuple[Floats, Float
     return expected, release.tables[table]["count"].to_numpy().reshape(expected.shape)
 
 
-def each_table(metric: Callable[[Floats, Floats], float], truth: Truth, release: Release) -> Iterator[Number]:
+def measure_tables(metric: Callable[[Floats, Floats], float], truth: Truth, release: Release) -> Iterator[Number]:
     """Measure every table of counts as a whole."""
     for table in ("items", "edges"):
         if table in release.tables:
@@ -29,7 +29,7 @@ def each_table(metric: Callable[[Floats, Floats], float], truth: Truth, release:
 def relative_error(truth: Truth, release: Release, bound: float | None = None) -> Iterator[Number]:
     """Measure MRE, with a sanity bound of 0.1 % of the users where none is given."""
     within = metrics.sanity_bound(truth.users) if bound is None else bound
-    return each_table(partial(metrics.mean_relative_error, bound=within), truth, release)
+    return measure_tables(partial(metrics.mean_relative_error, bound=within), truth, release)
 
 
 def precision(truth: Truth, release: Release, tops: tuple[int, ...] = (TOP,)) -> Iterator[Number]:
@@ -44,10 +44,10 @@ def precision(truth: Truth, release: Release, tops: tuple[int, ...] = (TOP,)) ->
 
 
 USUAL: dict[str, Measure] = {
-    "MSE": partial(each_table, metrics.mean_squared_error),
-    "MAE": partial(each_table, metrics.mean_absolute_error),
+    "MSE": partial(measure_tables, metrics.mean_squared_error),
+    "MAE": partial(measure_tables, metrics.mean_absolute_error),
     "MRE": relative_error,
-    "KL": partial(each_table, metrics.kl_divergence),
+    "KL": partial(measure_tables, metrics.kl_divergence),
     "precision": precision,
 }
 """What ``headcount compare`` measures."""

@@ -89,7 +89,7 @@ def kl_divergence(truth: Floats, released: Floats, small: float = SMALL) -> floa
     >>> round(kl_divergence(np.array([3.0, 1.0]), np.array([1.0, 1.0])), 3)
     0.131
     """
-    p, q = (np.where(each <= 0, small, each) for each in (truth, released))
+    p, q = (np.where(counts <= 0, small, counts) for counts in (truth, released))
     p, q = p / p.sum(), q / q.sum()
     return float((p * np.log(p / q)).sum())
 

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from headcount.accounting.budget import Amount, Grant, probability
-from headcount.accounting.guarantee import in_short
-from headcount.bounds import Sample, column, count_scores
+from headcount.accounting.guarantee import format_delta
+from headcount.bounds import SampleRecords, count_scores, take_column
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.lab.compare.measures import precision
@@ -27,8 +27,8 @@ from headcount.lab.compare.trials import EVERYTHING, Bench, Measure, Number, Tri
 from headcount.methods.counts import FAMILY as COUNTS
 from headcount.methods.family import fields_of
 from headcount.methods.rankings import FAMILY
-from headcount.noise import peel
-from headcount.noise.stages import Stage, share_out, shared
+from headcount.noise import choose_top_k
+from headcount.noise.stages import Stage, normalize_split, split_among_stages
 from headcount.releases.release import Release
 
 TOPS = (10, 20)
@@ -79,21 +79,21 @@ class RankingComparison(CountStudy):
     def settings(self, dataset: str, log: EventLog) -> Iterator[Trial]:
         """Return rankings of every length, and every method of counts: of items, and for each context."""
         tables = 1 if log.context is None else 2
-        delta = next((in_short(probability(each).normalize()) for each in self.deltas), None)
+        delta = next((format_delta(probability(value).normalize()) for value in self.deltas), None)
         for epsilon in self.exact_epsilons():
-            made = partial(Trial.of, dataset, epsilon=epsilon)
+            make_trial = partial(Trial.of, dataset, epsilon=epsilon)
             for k in self.tops:
                 for per_context in (False, True)[:tables]:
-                    asked: dict[str, Any] = {"k": k, "per_context": per_context}
+                    parameters: dict[str, Any] = {"k": k, "per_context": per_context}
                     for label, function in ((RANK, ranked), (PEELING, peeled)):
                         named = f"{__name__}:{function.__name__}"
-                        yield made(FAMILY.default, delta=delta, label=label, function=named, **asked)
+                        yield make_trial(FAMILY.default, delta=delta, label=label, function=named, **parameters)
             for method in self.methods:
                 bell = delta is not None and "noise" in fields_of(COUNTS.kind(method))
                 noise: dict[str, Any] = {"delta": delta, "noise": "gaussian"} if bell else {}
                 for own in self.parameters(method):
                     for what in ("items", "both")[:tables]:
-                        yield made(method, what=what, **noise, **own)
+                        yield make_trial(method, what=what, **noise, **own)
 
     @property
     def measures(self) -> Mapping[str, Measure]:
@@ -104,12 +104,12 @@ class RankingComparison(CountStudy):
 def counted(truth: Truth, release: Release, tops: tuple[int, ...]) -> Iterator[Number]:
     """Measure what the largest counts find; of both tables the edges alone: a top K of items needs no edges."""
     wanted = "edges" if "edges" in release.tables else "items"
-    yield from (each for each in precision(truth, release, tops) if each.table == wanted)
+    yield from (number for number in precision(truth, release, tops) if number.table == wanted)
 
 
 def ranked(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Rank as ``headcount rank`` does, and measure what is found."""
-    return _found(bench.truth, trial, places_of(bench.release(trial), bench.log))
+    return _measure_precision(bench.truth, trial, places_of(bench.release(trial), bench.log))
 
 
 def places_of(release: Release, log: EventLog) -> Listed:
@@ -129,29 +129,30 @@ def places_of(release: Release, log: EventLog) -> Listed:
 
 def peeled(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Peel the best items off with all of ε, or ρ, and measure what is found."""
-    asked, log, noise = dict(trial.parameters), bench.log, bench.noise(trial)
-    people = bench.engine.measure(log, Sample(EVERYTHING), noise.key())
-    columns = [people.items]
-    if asked["per_context"]:
-        columns = [column(people.edges, place) for place in range(log.width - 1)]
-    apart = asked["per_context"] and log.context_of == "user"
+    parameters, log, noise = dict(trial.parameters), bench.log, bench.noise(trial)
+    users = bench.engine.measure(log, SampleRecords(EVERYTHING), noise.key())
+    columns = [users.items]
+    if parameters["per_context"]:
+        columns = [take_column(users.edges, place) for place in range(log.width - 1)]
+    apart = parameters["per_context"] and log.context_of == "user"
     grant = Grant(trial.epsilon, trial.delta)
-    stages = shared(Stage(str(n), gaussian=grant.delta > 0, apart=apart) for n in range(len(columns)))
-    grants = share_out(stages, grant).values()
-    made = [
-        peel(count_scores(counts), asked["k"], grant, noise) for counts, grant in zip(columns, grants, strict=True)
+    stages = normalize_split(Stage(str(n), gaussian=grant.delta > 0, apart=apart) for n in range(len(columns)))
+    grants = split_among_stages(stages, grant).values()
+    rankings = [
+        choose_top_k(count_scores(counts), parameters["k"], grant, noise)
+        for counts, grant in zip(columns, grants, strict=True)
     ]
-    return _found(bench.truth, trial, made)
+    return _measure_precision(bench.truth, trial, rankings)
 
 
-def _found(truth: Truth, trial: Trial, made: Listed) -> Iterator[Number]:
+def _measure_precision(truth: Truth, trial: Trial, rankings: Listed) -> Iterator[Number]:
     """Measure the share of the true top K that lists find; over contexts in which anything happened, the mean."""
-    asked = dict(trial.parameters)
-    columns = truth.edges.T[:-1] if asked["per_context"] else truth.items[None]
+    parameters = dict(trial.parameters)
+    columns = truth.edges.T[:-1] if parameters["per_context"] else truth.items[None]
     shares = [
-        listed_precision(column, places, asked["k"])
-        for column, places in zip(columns, made, strict=True)
+        listed_precision(column, places, parameters["k"])
+        for column, places in zip(columns, rankings, strict=True)
         if column.any()
     ]
-    table = "edges" if asked["per_context"] else "items"
-    yield Number(metric="precision", table=table, k=asked["k"], value=float(np.mean(shares or [np.nan])))
+    table = "edges" if parameters["per_context"] else "items"
+    yield Number(metric="precision", table=table, k=parameters["k"], value=float(np.mean(shares or [np.nan])))

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from headcount.accounting.budget import Amount, amount, probability
-from headcount.accounting.guarantee import in_short
+from headcount.accounting.guarantee import format_delta
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.lab.compare.study import Study, refuse_values
@@ -64,16 +64,22 @@ class SelectionComparison(Study):
 
     def settings(self, dataset: str, log: EventLog) -> Iterator[Trial]:  # noqa: ARG002 - as all studies
         """Return every share, δ and limit at every ε."""
-        for share in (f"{amount(each):f}" for each in self.shares):
-            for delta in (in_short(probability(each).normalize()) for each in self.deltas):
+        for share in (f"{amount(value):f}" for value in self.shares):
+            for delta in (format_delta(probability(value).normalize()) for value in self.deltas):
                 named = f"{share} of ε" + (f", δ {delta}" if len(self.deltas) > 1 else "")
                 for limit in (None, *self.limits):
                     label = named if limit is None else f"{named}, limited"
                     for epsilon in self.exact_epsilons():
-                        asked: dict[str, Any] = {"share": share} | ({} if limit is None else {"limit": limit})
+                        parameters: dict[str, Any] = {"share": share} | ({} if limit is None else {"limit": limit})
                         function = f"{__name__}:{selected.__name__}"
                         yield Trial.of(
-                            dataset, METHOD, epsilon=epsilon, delta=delta, label=label, function=function, **asked
+                            dataset,
+                            METHOD,
+                            epsilon=epsilon,
+                            delta=delta,
+                            label=label,
+                            function=function,
+                            **parameters,
                         )
 
     @property
@@ -84,19 +90,19 @@ class SelectionComparison(Study):
 
 def selected(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Select items as a release does first of all, and measure how many there are, and what they cover."""
-    asked = dict(trial.parameters)
+    parameters = dict(trial.parameters)
     request = request_of(
         ReleaseRequest,
         epsilon=trial.epsilon,
         delta=trial.delta,
-        select_limit=asked.get("limit"),
-        shares={METHOD: asked["share"]},
+        select_limit=parameters.get("limit"),
+        shares={METHOD: parameters["share"]},
     )
     (selection,) = request.selections(bench.log)
     grant, _ = selection.split(request.grant())
-    found, _ = selection.select(bench.log, grant, bench.noise(trial), bench.engine)
-    truth, items = bench.truth, set(found.catalogue.ids)
-    covered = truth.items[np.fromiter((each in items for each in truth.log.catalogue.ids), dtype=np.bool_)].sum()
+    selected_log, _ = selection.select(bench.log, grant, bench.noise(trial), bench.engine)
+    truth, items = bench.truth, set(selected_log.catalogue.ids)
+    covered = truth.items[np.fromiter((item in items for item in truth.log.catalogue.ids), dtype=np.bool_)].sum()
     total = truth.items.sum()
     yield Number(metric="selected", table=METHOD, value=float(len(items)))
     yield Number(metric="covered", table=METHOD, value=float(covered / total) if total else float("nan"))

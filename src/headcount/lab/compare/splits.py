@@ -30,21 +30,21 @@ class Split:
         return float(np.abs(predicted - self.truth).mean())
 
 
-def share_of_each(ratings: Ratings, seed: int, share: float = 0.2) -> Split:
+def split_share_per_user(ratings: Ratings, seed: int, share: float = 0.2) -> Split:
     """Hold back a share of each user's ratings, rounded down: those of a random order that come first.
 
     >>> ratings = Ratings.of([0] * 10 + [1] * 4, [*range(10), *range(4)], [3.0] * 14, n_items=10)
-    >>> share_of_each(ratings, seed=1).train.counts
+    >>> split_share_per_user(ratings, seed=1).train.counts
     array([8, 4])
     """
     return Split.of(ratings, _place(ratings, seed) < np.floor(share * ratings.counts + 1e-9)[ratings.users])
 
 
-def one_of_each(ratings: Ratings, seed: int) -> Split:
+def split_one_per_user(ratings: Ratings, seed: int) -> Split:
     """Hold back one random rating of each user who has two or more (all but one).
 
     >>> ratings = Ratings.of([0, 0, 1], [0, 1, 1], [3.0, 4.0, 5.0], n_items=2)
-    >>> one_of_each(ratings, seed=1).train.counts
+    >>> split_one_per_user(ratings, seed=1).train.counts
     array([1, 1])
     """
     return Split.of(ratings, (_place(ratings, seed) == 0) & (ratings.counts > 1)[ratings.users])

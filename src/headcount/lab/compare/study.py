@@ -38,7 +38,7 @@ class Study(ABC):
         for epsilon in self.epsilons:
             amount(epsilon)
         for name in self.lists:
-            given = [str(each) for each in getattr(self, name)]
+            given = [str(value) for value in getattr(self, name)]
             if not given or len(set(given)) < len(given):
                 raise UsageError(f"{name} must be a list without repetitions", given=",".join(given))
 
@@ -57,11 +57,11 @@ class Study(ABC):
 
     def trials(self, dataset: str, log: EventLog) -> list[Trial]:
         """Return all trials: every setting as often as it is run."""
-        return [replace(each, run=run) for each in self.settings(dataset, log) for run in range(self.runs)]
+        return [replace(trial, run=run) for trial in self.settings(dataset, log) for run in range(self.runs)]
 
     def exact_epsilons(self) -> list[str]:
         """Return every ε as plain text: noise hangs on it."""
-        return [f"{amount(each):f}" for each in self.epsilons]
+        return [f"{amount(epsilon):f}" for epsilon in self.epsilons]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Floats
-from headcount.bounds import Bound, Measured_co, TagBound, certify_tags
+from headcount.bounds import Bound, Measured_co, TagBound, seal_tag_weights
 from headcount.engines.local.measures.tag_weights import sums_of
 from headcount.events.log import EventLog
 from headcount.events.tag_assignments import Tagging
@@ -45,7 +45,7 @@ class Hidden:
         """Ask no more than so many of the questions, spread evenly over the users."""
         kept = np.unique(np.linspace(0, self.users.size - 1, min(many, self.users.size)).astype(np.int64))
         tags = [self.tags[self.starts[at] : self.starts[at + 1]] for at in kept]
-        starts = np.concatenate([[0], np.cumsum([each.size for each in tags])]).astype(np.int64)
+        starts = np.concatenate([[0], np.cumsum([post_tags.size for post_tags in tags])]).astype(np.int64)
         return Hidden(self.left, self.users[kept], self.resources[kept], np.concatenate(tags), starts)
 
     def own_tags(self) -> Iterator[Integers]:
@@ -69,11 +69,15 @@ def leave_one_out(tagging: Tagging, seed: int) -> Hidden:
     chosen = np.zeros(posts.size, dtype=np.bool_)
     chosen[order[first]] = True
     hidden = chosen[np.cumsum(new) - 1]
-    asked = posts[chosen]
+    hidden_posts = posts[chosen]
     places = np.flatnonzero(hidden)
-    starts = np.append(np.searchsorted(places, asked), places.size)
+    starts = np.append(np.searchsorted(places, hidden_posts), places.size)
     return Hidden(
-        tagging.where(~hidden), tagging.user[asked], tagging.resource[asked], tagging.tag[places], starts
+        tagging.where(~hidden),
+        tagging.user[hidden_posts],
+        tagging.resource[hidden_posts],
+        tagging.tag[places],
+        starts,
     )
 
 
@@ -85,10 +89,12 @@ def recall_and_precision(hidden: Hidden, best: Integers) -> tuple[Floats, Floats
     [0.5, 0.5, 1.0]
     """
     recall, precision = np.zeros(best.shape[1]), np.zeros(best.shape[1])
-    for each, (first, last) in zip(best, zip(hidden.starts[:-1], hidden.starts[1:], strict=True), strict=True):
-        found = np.cumsum(np.isin(each, hidden.tags[first:last]))
-        recall += found / (last - first)
-        precision += found / np.arange(1, best.shape[1] + 1)
+    for ranked_tags, (first, last) in zip(
+        best, zip(hidden.starts[:-1], hidden.starts[1:], strict=True), strict=True
+    ):
+        hits = np.cumsum(np.isin(ranked_tags, hidden.tags[first:last]))
+        recall += hits / (last - first)
+        precision += hits / np.arange(1, best.shape[1] + 1)
     return recall / len(best), precision / len(best)
 
 
@@ -104,14 +110,14 @@ def by_popularity(hidden: Hidden, weights: Floats) -> Integers:
 
 def by_model(hidden: Hidden, release: Release, *, own: bool) -> Integers:
     """Recommend by a released tag model, with each person's own tags that are left, or without."""
-    model, found = ReleasedModel.of(release), np.empty((hidden.users.size, LONGEST), dtype=np.int64)
+    model, predicted = ReleasedModel.of(release), np.empty((hidden.users.size, LONGEST), dtype=np.int64)
     names = release.tables["model/resources"]["resource"].to_pylist()
     for at, (tags, resource) in enumerate(zip(hidden.own_tags(), hidden.resources.tolist(), strict=True)):
         scores = OF_OTHERS * model.of_others(names[resource])
         if own and tags.size:
             scores = scores + np.bincount(tags, minlength=scores.size) / tags.size
-        found[at] = best_places(scores[None, :], LONGEST)[0]
-    return found
+        predicted[at] = best_places(scores[None, :], LONGEST)[0]
+    return predicted
 
 
 def semantic_loss(users: Integers, distances: Floats) -> float:
@@ -146,6 +152,6 @@ class Assignments:
         """Add up what the bound makes of each person's assignments."""
         if not isinstance(bound, TagBound):
             raise TypeError(f"assignments tell nothing of {bound}")
-        measured: Any = certify_tags(bound, TagLog.of_log(log), sums_of(self.tagging, bound))
-        found: Measured_co = measured
-        return found
+        measured: Any = seal_tag_weights(bound, TagLog.of_log(log), sums_of(self.tagging, bound))
+        result: Measured_co = measured
+        return result

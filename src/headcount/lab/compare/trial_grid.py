@@ -55,8 +55,8 @@ from headcount.engines.engine import Progress, silent
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import SurroundingsError
 from headcount.events.log import EventLog
-from headcount.lab.compare.cached_logs import KeptLog, keep
-from headcount.lab.compare.caching_engine import ReusingEngine
+from headcount.lab.compare.cached_logs import CachedLog, cache_log
+from headcount.lab.compare.caching_engine import CachingEngine
 from headcount.lab.compare.trials import Bench, Measure, Trial, Truth, measured, reference_of, run_name
 from headcount.lab.processes import follow_parent, without_interrupts
 from headcount.version import __version__
@@ -109,7 +109,7 @@ class TrialGrid:
 class Unit:
     """Trials of one log and one run that a worker takes at once."""
 
-    data: KeptLog
+    data: CachedLog
     trials: tuple[Trial, ...]
     measures: Mapping[str, Measure]
     seed: int
@@ -128,9 +128,10 @@ def run_grid(
 ) -> pa.Table:
     """Run what is not done yet, and return the tidy table; ``parts`` is its folder, gone when it ends.
 
-    An interruption leaves the finished units there, and ``keep`` does so too, until :func:`clear` is called: for
-    work that goes on after the grid, and would be lost with it. ``processes`` is the number of worker processes,
-    by default one for each processor; with 1 everything runs in this one. It changes no number but the seconds.
+    An interruption leaves the finished units there, and ``cache_log`` does so too, until :func:`clear` is called:
+    for work that goes on after the grid, and would be lost with it. ``processes`` is the number of worker
+    processes, by default one for each processor; with 1 everything runs in this one. It changes no number but the
+    seconds.
     """
     processes = processes or os.cpu_count() or 1
     with _folder(parts) as folder:
@@ -169,14 +170,14 @@ def _together(units: Sequence[Unit]) -> pa.Table:
     return table.take(pa.array(order)).drop_columns(["place"]).combine_chunks()
 
 
-def save(table: pa.Table, path: Path, said: Mapping[str, Any]) -> Path:
+def save(table: pa.Table, path: Path, description: Mapping[str, Any]) -> Path:
     """Write a tidy table whole or not at all, with what is to be known of it in the file itself."""
-    metadata = {"headcount": json.dumps(dict(said), ensure_ascii=False)}
+    metadata = {"headcount": json.dumps(dict(description), ensure_ascii=False)}
     _write(table.replace_schema_metadata(metadata), path)
     return path
 
 
-def _units(grid: TrialGrid, data: Mapping[str, KeptLog], folder: Path) -> Iterator[Unit]:
+def _units(grid: TrialGrid, data: Mapping[str, CachedLog], folder: Path) -> Iterator[Unit]:
     """Deal trials to units: those of one log and one run together, neighbours in limit side by side."""
     together: dict[tuple[str, int], list[int]] = {}
     for place, trial in enumerate(grid.trials):
@@ -188,9 +189,9 @@ def _units(grid: TrialGrid, data: Mapping[str, KeptLog], folder: Path) -> Iterat
         for first in range(0, len(places), size):
             some = tuple(places[first : first + size])
             trials = tuple(grid.trials[place] for place in some)
-            said = [__version__, grid.seed, data[dataset].fingerprint, measures]
-            said += [[trial.identity, trial.label] for trial in trials]
-            digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+            identity = [__version__, grid.seed, data[dataset].fingerprint, measures]
+            identity += [[trial.identity, trial.label] for trial in trials]
+            digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:_DIGITS]
             part = folder / f"{digest}.parquet"
             yield Unit(data[dataset], trials, grid.measures, grid.seed, part, some)
 
@@ -209,7 +210,7 @@ def _finished(units: Sequence[Unit], processes: int) -> Iterator[Unit]:
             running: set[Future[Unit]] = {pool.submit(run_unit, unit) for unit in units}
         while running:
             finished, running = wait(running, return_when=FIRST_COMPLETED)
-            yield from (each.result() for each in finished)
+            yield from (future.result() for future in finished)
         pool.shutdown()
     except BaseException as error:  # an interrupt, too: nobody waits for what is half done
         pool.shutdown(wait=False, cancel_futures=True)
@@ -225,7 +226,7 @@ class _Open:
     """What a process has open: a log with its truth, and the counts of one run."""
 
     def __init__(self) -> None:
-        self.data: KeptLog | None = None
+        self.data: CachedLog | None = None
         self.bench: Bench | None = None
 
     def bench_for(self, unit: Unit) -> Bench:
@@ -236,10 +237,10 @@ class _Open:
             log, engine = unit.data.open(), LocalEngine(threads=1)
             self.data, self.bench = unit.data, Bench(log, Truth.of(unit.data.counted(), engine), engine, unit.seed)
         kept = self.bench.engine
-        if not isinstance(kept, ReusingEngine):
-            kept = ReusingEngine(kept, name)
+        if not isinstance(kept, CachingEngine):
+            kept = CachingEngine(kept, name)
         elif kept.run != name:
-            kept = ReusingEngine(kept.engine, name)
+            kept = CachingEngine(kept.engine, name)
         self.bench = Bench(self.bench.log, self.bench.truth, kept, unit.seed)
         return self.bench
 
@@ -297,10 +298,11 @@ def _folder(parts: Path) -> Iterator[Path]:
             parts.rmdir()
 
 
-def _packed(grid: TrialGrid, folder: Path, progress: Progress) -> dict[str, KeptLog]:
+def _packed(grid: TrialGrid, folder: Path, progress: Progress) -> dict[str, CachedLog]:
     """Keep every log that is asked for."""
     used = {trial.dataset for trial in grid.trials}
     names = [name for name in grid.logs if name in used]
     return {
-        name: keep(grid.logs[name], folder / _STORES / str(place), progress) for place, name in enumerate(names)
+        name: cache_log(grid.logs[name], folder / _STORES / str(place), progress)
+        for place, name in enumerate(names)
     }

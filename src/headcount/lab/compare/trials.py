@@ -23,12 +23,12 @@ import numpy as np
 
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Grant
-from headcount.bounds import Activity, Sample
+from headcount.bounds import ActivityHistogram, SampleRecords
 from headcount.engines.engine import Engine
 from headcount.errors import GrantError, UnknownNameError, UsageError
 from headcount.events.log import EventLog
-from headcount.lab.compare.caching_engine import ReusingEngine
-from headcount.methods.method import extent
+from headcount.lab.compare.caching_engine import CachingEngine
+from headcount.methods.method import describe_extent
 from headcount.methods.registry import build
 from headcount.noise import SeededNoise
 from headcount.releases.release import Release
@@ -52,9 +52,9 @@ class Number:
     value: float
 
 
-def numbers_of(found: Mapping[str, float]) -> Iterator[Number]:
+def numbers_of(values: Mapping[str, float]) -> Iterator[Number]:
     """Return numbers by metric, all about items."""
-    for metric, value in found.items():
+    for metric, value in values.items():
         yield Number(metric=metric, table="items", value=float(value))
 
 
@@ -71,9 +71,9 @@ class Truth:
     def of(cls, log: EventLog, engine: Engine) -> Truth:
         """Count everything of everyone, without any protection."""
         secret = bytes(16)
-        counted = engine.measure(log, Sample(EVERYTHING), secret)
-        items, edges = (each.sensitive_values.astype(np.float64) for each in (counted.items, counted.edges))
-        users = int(engine.measure(log, Activity("edges", 1), secret).sensitive_values.sum())
+        counted = engine.measure(log, SampleRecords(EVERYTHING), secret)
+        items, edges = (counts.sensitive_values.astype(np.float64) for counts in (counted.items, counted.edges))
+        users = int(engine.measure(log, ActivityHistogram("edges", 1), secret).sensitive_values.sum())
         return cls(items, edges, users, log)
 
     @property
@@ -90,7 +90,7 @@ class Truth:
     def described(self) -> str:
         """What was counted, in words."""
         kind = "people" if self.log.counting == "users" else "records"
-        return f"{kind}, of {extent(self.log)}"
+        return f"{kind}, of {describe_extent(self.log)}"
 
 
 Measure = Callable[[Truth, Release], float | Iterable[Number]]
@@ -150,10 +150,10 @@ class Trial:
     @cached_property
     def identity(self) -> str:
         """Everything that the noise hangs on, as text; the label is a name alone."""
-        said = {name: value for name, value in asdict(self).items() if name != "label"}
+        content = {name: value for name, value in asdict(self).items() if name != "label"}
         for package, recorded in _RECORDED_NAMES.items():
-            said["function"] = said["function"] and said["function"].replace(package, recorded)
-        return json.dumps(said | {"parameters": dict(self.parameters)}, sort_keys=True, separators=(",", ":"))
+            content["function"] = content["function"] and content["function"].replace(package, recorded)
+        return json.dumps(content | {"parameters": dict(self.parameters)}, sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def run_name(seed: int, dataset: str, run: int) -> str:
 def measured(bench: Bench, trial: Trial, measures: Mapping[str, Measure]) -> Iterator[dict[str, Any]]:
     """Run a trial and yield its rows; a method that refuses yields one row, which says why."""
     begin = time.perf_counter()
-    if isinstance(bench.engine, ReusingEngine):
+    if isinstance(bench.engine, CachingEngine):
         bench.engine.begin()
     common = {
         "dataset": trial.dataset,
@@ -225,7 +225,7 @@ def measured(bench: Bench, trial: Trial, measures: Mapping[str, Measure]) -> Ite
 
 def _rows(bench: Bench, trial: Trial, measures: Mapping[str, Measure]) -> Iterator[Number]:
     if trial.function is not None:
-        function: Function = found(trial.function)
+        function: Function = resolve_reference(trial.function)
         yield from function(bench, trial)
         return
     release = bench.release(trial)
@@ -237,10 +237,10 @@ def _rows(bench: Bench, trial: Trial, measures: Mapping[str, Measure]) -> Iterat
             yield from (Number(**asdict(row) | {"metric": row.metric or name}) for row in value)
 
 
-def found(reference: str) -> Any:
+def resolve_reference(reference: str) -> Any:
     """Return what ``package.module:name`` names.
 
-    >>> found("math:sqrt")(9)
+    >>> resolve_reference("math:sqrt")(9)
     3.0
     """
     module, colon, name = reference.partition(":")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headcount._internal.arrays import Integers
 from headcount.errors import DataError
-from headcount.lab.datasets.files import Member, bad, numbers_by_line, opened
+from headcount.lab.datasets.files import Member, bad, numbers_by_line, open_member
 from headcount.lab.datasets.parsed import Parsed
 
 KOSARAK, RETAIL, BMS_SESSIONS, BMS_VIEWS, BMS_POS = (
@@ -89,7 +89,7 @@ def _read_visits(
     folder: Path, member: Member, first: int, labels: dict[int, str], users: list[int], items: list[int]
 ) -> None:
     visitor = None
-    with opened(folder, member) as (file, where):
+    with open_member(folder, member) as (file, where):
         lines = file.read().decode("latin-1").splitlines()
     for line, fields in enumerate(csv.reader(lines), 1):
         try:
@@ -107,5 +107,5 @@ def _read_visits(
 
 
 def _log(users: Integers, items: Integers, labels: dict[int, str] | None = None) -> Parsed:
-    made = {"user": users.astype(np.int32, copy=False), "item": items.astype(np.int32, copy=False)}
-    return Parsed.of(pa.table(made), labels)
+    columns = {"user": users.astype(np.int32, copy=False), "item": items.astype(np.int32, copy=False)}
+    return Parsed.of(pa.table(columns), labels)

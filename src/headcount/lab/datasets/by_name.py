@@ -26,7 +26,7 @@ from headcount.events.sources.source import Source, TableSource, open_source
 from headcount.events.times import LABELS
 from headcount.lab.datasets.entries import ENTRIES
 from headcount.lab.datasets.entry import DatasetEntry, Download
-from headcount.lab.datasets.files import has
+from headcount.lab.datasets.files import has_files
 from headcount.lab.datasets.parsed import Census, Parsed, Sizes, whole
 from headcount.lab.datasets.stand_ins import StandInShape, stand_in
 
@@ -72,7 +72,7 @@ def load(
     if kind == "shared" and home is not None:
         return _shared(name, entry, home)
     if entry.shape is not None:
-        return _made(name, entry, entry.shape, entry.scale if scale is None else scale)
+        return _stand_in(name, entry, entry.shape, entry.scale if scale is None else scale)
     raise AbsentError(f"{name} is not in {home or 'any folder: none was named'}", remedy=where_to_get(name))
 
 
@@ -87,7 +87,7 @@ def form_of(name: str, folder: str | os.PathLike[str] | None = None) -> Kind | N
     entry, home = ENTRIES[name], _home(folder)
     if home is not None and _download_in(entry, home):
         return "original download"
-    if home is not None and entry.shared and all((home / f"{each}.parquet").is_file() for each in entry.shared):
+    if home is not None and entry.shared and all((home / f"{stem}.parquet").is_file() for stem in entry.shared):
         return "shared"
     return "stand-in" if entry.shape is not None else None
 
@@ -99,15 +99,15 @@ def save_copy(name: str, folder: str | os.PathLike[str], into: str | os.PathLike
     as well; reports say that a copy was used.
     """
     home = _home(folder)
-    found = None if home is None else _download_in(ENTRIES[name], home)
-    if home is None or found is None:
+    download = None if home is None else _download_in(ENTRIES[name], home)
+    if home is None or download is None:
         raise AbsentError(f"the publisher's files of {name} are not in {folder}", remedy=where_to_get(name))
     entry, target = ENTRIES[name], Path(into)
     if home.resolve() == target.resolve():
         raise UsageError("a copy must go into another folder", given=str(into), remedy="downloads are read first")
     target.mkdir(parents=True, exist_ok=True)
-    parsed = found.read(home)
-    written = [target / f"{each}.parquet" for each in entry.shared]
+    parsed = download.read(home)
+    written = [target / f"{stem}.parquet" for stem in entry.shared]
     columns = parsed.source.names
     schema = pa.schema([(column, parsed.source.type_of(column)) for column in columns])
     with pq.ParquetWriter(written[0], schema, compression="zstd") as file:
@@ -130,19 +130,19 @@ def where_to_get(name: str) -> str:
     entry = ENTRIES[name]
     ways = []
     if entry.downloads:
-        forms = ", or ".join(f"{each.files} ({each.holds})" for each in entry.downloads)
-        ways.append(f"get {forms} from {entry.page}{_said(entry.publisher_says)}")
+        forms = ", or ".join(f"{download.files} ({download.holds})" for download in entry.downloads)
+        ways.append(f"get {forms} from {entry.page}{_sizes_text(entry.publisher_says)}")
     if entry.shared:
         names = f" and {entry.shared[1]}.parquet ({', '.join(entry.labels)})" if entry.labels[0] else ""
         ways.append(f"put {entry.shared[0]}.parquet ({entry.copy_columns}){names} there")
     return f"{'; or '.join(ways)}; and name the folder with --data or {HOME}"
 
 
-def _said(sizes: Sizes | None) -> str:
-    known = [f"{many:,} {what}" for what, many in vars(sizes).items() if many] if sizes else []
-    if sizes and len(known) == len(vars(sizes)):
-        known = [str(sizes)]
-    return f": {', '.join(known)}" if known else ""
+def _sizes_text(sizes: Sizes | None) -> str:
+    parts = [f"{many:,} {what}" for what, many in vars(sizes).items() if many] if sizes else []
+    if sizes and len(parts) == len(vars(sizes)):
+        parts = [str(sizes)]
+    return f": {', '.join(parts)}" if parts else ""
 
 
 def _home(folder: str | os.PathLike[str] | None) -> Path | None:
@@ -156,41 +156,41 @@ def _home(folder: str | os.PathLike[str] | None) -> Path | None:
 
 
 def _download_in(entry: DatasetEntry, home: Path) -> Download | None:
-    return next((each for each in entry.downloads if has(home, each.members)), None)
+    return next((download for download in entry.downloads if has_files(home, download.members)), None)
 
 
 def _downloaded(name: str, entry: DatasetEntry, home: Path, *, as_published: bool) -> Dataset:
     """Read the publisher's files, and check that they are as the publisher says."""
-    found = _download_in(entry, home)
-    if found is None:
+    download = _download_in(entry, home)
+    if download is None:
         raise AbsentError(f"{name} is not in {home}", remedy=where_to_get(name))
-    for path in sorted({path for each in found.members if (path := each.find(home))}):
+    for path in sorted({path for member in download.members if (path := member.find(home))}):
         if as_published and path.name in entry.checksums:
             check_checksum(path, entry.checksums[path.name])
-    parsed = found.read(home)
+    parsed = download.read(home)
     census = None if entry.people else Census.of(parsed.source)
     if as_published and entry.publisher_says is not None:
         check_sizes(name, census.sizes if census else Sizes(parsed.table.num_rows, 0, 0), entry.publisher_says)
     size = "as large as published" if as_published else "of whatever size"
-    said = f"the publisher's own files, {entry.page}, {size}"
-    return _dataset(name, entry, "original download", parsed, said, census)
+    provenance = f"the publisher's own files, {entry.page}, {size}"
+    return _dataset(name, entry, "original download", parsed, provenance, census)
 
 
 def check_checksum(path: Path, expected: str) -> None:
     """Refuse an archive that is not the publisher's, to the byte."""
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-    if found != expected:
+        digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+    if digest != expected:
         raise DataError(
-            f"{path.name} is not the publisher's file: its MD5 is {found}, and should be {expected}",
+            f"{path.name} is not the publisher's file: its MD5 is {digest}, and should be {expected}",
             remedy=_MENDED,
         )
 
 
-def check_sizes(name: str, found: Sizes, publisher_says: Sizes) -> None:
+def check_sizes(name: str, sizes: Sizes, publisher_says: Sizes) -> None:
     """Refuse files that are not as large as their publisher says; 0 stands for what is not published."""
     for what, expected in vars(publisher_says).items():
-        got = getattr(found, what)
+        got = getattr(sizes, what)
         if expected and got != expected:
             raise DataError(
                 f"{name} has {got:,} {what} where its publisher gives {expected:,}",
@@ -212,38 +212,40 @@ def _shared(name: str, entry: DatasetEntry, home: Path) -> Dataset:
         labels = dict(zip(*(named[column].to_pylist() for column in entry.labels), strict=True))
     if "resource" in source.names:
         table = whole(source)
-        names = ["item" if each == "resource" else each for each in table.column_names]
+        names = ["item" if column_name == "resource" else column_name for column_name in table.column_names]
         source = TableSource(table.rename_columns(names))
-    said = f"{entry.shared[0]}.parquet, a copy kept as Parquet: {entry.about}"
+    provenance = f"{entry.shared[0]}.parquet, a copy kept as Parquet: {entry.about}"
     if entry.people is not None or entry.publisher_says is None:
-        return _dataset(name, entry, "shared", Parsed(source, labels), said)
+        return _dataset(name, entry, "shared", Parsed(source, labels), provenance)
     census = Census.of(source)
-    made = _dataset(name, entry, "shared", Parsed(source, labels), said, census)
-    return replace(made, as_published=nearly(census.sizes, entry.publisher_says))
+    dataset = _dataset(name, entry, "shared", Parsed(source, labels), provenance, census)
+    return replace(dataset, as_published=agrees_roughly(census.sizes, entry.publisher_says))
 
 
-def nearly(found: Sizes, publisher_says: Sizes) -> bool:
+def agrees_roughly(sizes: Sizes, publisher_says: Sizes) -> bool:
     """Tell whether no more than a thousandth of what is published is missing, or in excess.
 
-    >>> nearly(Sizes(186_478, 1_892, 12_523), Sizes(186_479, 1_892, 0)), nearly(Sizes(9, 9, 9), Sizes(10, 0, 0))
-    (True, False)
+    >>> agrees_roughly(Sizes(186_478, 1_892, 12_523), Sizes(186_479, 1_892, 0))
+    True
+    >>> agrees_roughly(Sizes(9, 9, 9), Sizes(10, 0, 0))
+    False
     """
-    pairs = zip(vars(found).values(), vars(publisher_says).values(), strict=True)
-    return all(not known or abs(got - known) <= known / 1000 for got, known in pairs)
+    pairs = zip(vars(sizes).values(), vars(publisher_says).values(), strict=True)
+    return all(not published or abs(got - published) <= published / 1000 for got, published in pairs)
 
 
-def _made(name: str, entry: DatasetEntry, shape: StandInShape, scale: float) -> Dataset:
+def _stand_in(name: str, entry: DatasetEntry, shape: StandInShape, scale: float) -> Dataset:
     table = stand_in(shape, scale)
     days = pa.array(LABELS["weekday"])
     table = table.set_column(2, "weekday", days.take(table["weekday"].combine_chunks()))
     share = f"{100 * scale:g} %" if scale < 1 else "all"
-    said = f"a stand-in with {share} of the users and records that {shape.source}, give for {entry.about}"
+    provenance = f"a stand-in with {share} of the users and records that {shape.source}, give for {entry.about}"
     numbered = replace(entry, columns=range(shape.items), licence="made up: nothing of the real data is in it")
-    return replace(_dataset(name, numbered, "stand-in", Parsed.of(table), said), scale=scale)
+    return replace(_dataset(name, numbered, "stand-in", Parsed.of(table), provenance), scale=scale)
 
 
 def _dataset(
-    name: str, entry: DatasetEntry, kind: Kind, parsed: Parsed, said: str, census: Census | None = None
+    name: str, entry: DatasetEntry, kind: Kind, parsed: Parsed, provenance: str, census: Census | None = None
 ) -> Dataset:
     """Describe the log of what was read; ``census`` is that of the rows as they were, if it was taken already."""
     source: Source = parsed.source
@@ -257,7 +259,7 @@ def _dataset(
         items = Catalogue.of(entry.columns)
     else:
         ids = census.items.to_pylist()
-        items = Catalogue.of(ids, [parsed.labels.get(each) for each in ids])
+        items = Catalogue.of(ids, [parsed.labels.get(item_id) for item_id in ids])
     words = next((words for column, words in entry.words.items() if column in source.names), {})
     log = read_events(source, user="user", item="item", items=items, **words)
-    return Dataset(name, log, kind, f"{said}; {census.sizes}", entry.licence, census.sizes)
+    return Dataset(name, log, kind, f"{provenance}; {census.sizes}", entry.licence, census.sizes)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount.errors import DataError
-from headcount.lab.datasets.files import Member, bad, delimited, opened
+from headcount.lab.datasets.files import Member, bad, delimited, open_member
 from headcount.lab.datasets.parsed import Parsed
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -32,19 +32,19 @@ def movielens_1m(folder: Path) -> Parsed:
     ratings = delimited(
         folder, RATINGS, "::", {"user": pa.int32(), "item": pa.int32(), "rating": pa.int8(), "time": pa.int64()}
     )
-    people = delimited(
+    users = delimited(
         folder,
         USERS,
         "::",
         {"user": pa.int32(), "gender": pa.string(), "age": pa.int8(), "occupation": pa.int8(), "zip": pa.string()},
     )
-    place = pc.index_in(ratings["user"], people["user"])
+    place = pc.index_in(ratings["user"], users["user"])
     if place.null_count:
         stranger = ratings["user"].filter(pc.is_null(place))[0].as_py()
         raise DataError(f"ratings.dat has user {stranger}, who is not in users.dat")
     table = ratings.select(["user", "item", "rating"])
     for name in ("gender", "age"):
-        table = table.append_column(name, people[name].take(place))
+        table = table.append_column(name, users[name].take(place))
     return Parsed.of(table, _films(folder, MOVIES))
 
 
@@ -60,7 +60,7 @@ def movielens_100k(folder: Path) -> Parsed:
     columns = {"user": pa.int32(), "item": pa.int32(), "rating": pa.int8(), "time": pa.int64()}
     ratings = delimited(folder, RATINGS_100K, "\t", columns).select(["user", "item", "rating"])
     titles = {}
-    with opened(folder, MOVIES_100K) as (file, where):
+    with open_member(folder, MOVIES_100K) as (file, where):
         for line, text in enumerate(file.read().decode("latin-1").splitlines(), 1):
             number, *rest = text.split("|")
             if not number.isdigit() or not rest:

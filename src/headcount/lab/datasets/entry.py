@@ -26,7 +26,7 @@ class Download:
     @property
     def files(self) -> str:
         """What is to be downloaded."""
-        named = (each.archive or each.name for each in self.members)
+        named = (member.archive or member.name for member in self.members)
         return " and ".join(dict.fromkeys(named))
 
 

@@ -38,16 +38,16 @@ class Member:
         """Return the file or archive that holds it, unpacked ones first."""
         plain = [folder / self.name, *sorted(folder.glob(f"*/{self.name}"))]
         packed = [folder / self.archive] if self.archive else []
-        return next((each for each in (*plain, *packed) if each.is_file()), None)
+        return next((path for path in (*plain, *packed) if path.is_file()), None)
 
 
-def has(folder: Path, members: Sequence[Member]) -> bool:
+def has_files(folder: Path, members: Sequence[Member]) -> bool:
     """Tell whether all files of a download are there."""
-    return all(each.find(folder) for each in members)
+    return all(member.find(folder) for member in members)
 
 
 @contextmanager
-def opened(folder: Path, member: Member) -> Iterator[tuple[Any, str]]:
+def open_member(folder: Path, member: Member) -> Iterator[tuple[Any, str]]:
     """Open a file of a download, wherever it lies, and say where that is."""
     path = member.find(folder)
     if path is None:
@@ -57,7 +57,7 @@ def opened(folder: Path, member: Member) -> Iterator[tuple[Any, str]]:
         if path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive:
                 last = member.name.rpartition("/")[2]
-                inside = [each for each in archive.namelist() if each.rpartition("/")[2] == last]
+                inside = [entry_name for entry_name in archive.namelist() if entry_name.rpartition("/")[2] == last]
                 if not inside:
                     raise DataError(f"{path.name} holds no {last}", remedy=_AGAIN)
                 with archive.open(inside[0]) as file:
@@ -103,7 +103,7 @@ def delimited(
     encoding: str = "utf-8",
 ) -> pa.Table:
     """Read a file of lines with these fields."""
-    with opened(folder, member) as (file, where):
+    with open_member(folder, member) as (file, where):
         if header:
             file.readline()
         first = 2 if header else 1
@@ -132,10 +132,10 @@ def table_of(
     """Read lines of UTF-8 as columns, quickly if all is well; otherwise one by one, to name the bad one."""
     if not content.strip():
         return pa.schema(list(columns.items())).empty_table()
-    one = content.replace(b"::", b"\t") if delimiter == "::" else content
+    delimited_content = content.replace(b"::", b"\t") if delimiter == "::" else content
     try:
         return pacsv.read_csv(
-            io.BytesIO(one),
+            io.BytesIO(delimited_content),
             read_options=pacsv.ReadOptions(column_names=list(columns)),
             parse_options=pacsv.ParseOptions(
                 delimiter="\t" if delimiter == "::" else delimiter, quote_char=False, ignore_empty_lines=False
@@ -168,7 +168,7 @@ def _blame(text: str, delimiter: str, columns: Mapping[str, pa.DataType], where:
 def numbers_by_line(folder: Path, member: Member) -> tuple[Integers, Integers]:
     """Read lines of whole numbers between blanks: how many each line has, and all of them."""
     sizes, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
-    with opened(folder, member) as (file, where):
+    with open_member(folder, member) as (file, where):
         first = 1
         for block in blocks(file):
             lines = block.removesuffix(b"\n").split(b"\n")
@@ -177,7 +177,7 @@ def numbers_by_line(folder: Path, member: Member) -> tuple[Integers, Integers]:
             except (ValueError, OverflowError):
                 _blame_number(lines, where, first)
                 raise
-            sizes.append(np.array([len(each.split()) for each in lines], dtype=np.int64))
+            sizes.append(np.array([len(line.split()) for line in lines], dtype=np.int64))
             first += len(lines)
     return np.concatenate(sizes), np.concatenate(values)
 

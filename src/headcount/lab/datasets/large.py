@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from headcount.errors import DataError
 from headcount.events.sources.source import Source, TableSource
-from headcount.lab.datasets.files import Member, bad, blocks, damage_of, opened, table_of, tables_in
+from headcount.lab.datasets.files import Member, bad, blocks, damage_of, open_member, table_of, tables_in
 from headcount.lab.datasets.parsed import Parsed, StreamedFile
 
 NETFLIX = Member("mv_0000001.txt", "nf_prize_dataset.tar.gz")
@@ -59,7 +59,7 @@ def _all_films(folder: Path) -> Iterator[pa.Table]:
 
 def _all_parts(folder: Path) -> Iterator[pa.Table]:
     for member in NETFLIX_PARTS:
-        with opened(folder, member) as (file, where):
+        with open_member(folder, member) as (file, where):
             yield from _rated(file, where)
 
 
@@ -96,9 +96,9 @@ def rarely_rated(source: Source) -> Source:
     """Return the extract of Zhu's thesis: films that 20 to 250 people rated, people with 20 or more of these."""
     ratings = np.zeros(1, dtype=np.int64)
     for batch in source.batches(["item"]):
-        found = np.bincount(batch.column(0).to_numpy(), minlength=ratings.size)
-        found[: ratings.size] += ratings
-        ratings = found
+        counts = np.bincount(batch.column(0).to_numpy(), minlength=ratings.size)
+        counts[: ratings.size] += ratings
+        ratings = counts
     films = pa.array(np.flatnonzero((ratings >= FEWEST) & (ratings <= MOST)).astype(np.int32))
     pieces = (batch.filter(pc.is_in(batch.column(1), films)) for batch in source.batches(_RATINGS.names))
     table = pa.Table.from_batches(pieces, _RATINGS)
@@ -119,7 +119,7 @@ def pubmed(folder: Path) -> Parsed:
 
 def _words(folder: Path) -> Iterator[pa.Table]:
     columns = {name: pa.int32() for name in _WORDS.names}
-    with opened(folder, PUBMED) as (file, where):
+    with open_member(folder, PUBMED) as (file, where):
         head = []
         for line in range(1, 4):
             text = file.readline().strip()

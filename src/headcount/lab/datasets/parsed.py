@@ -69,7 +69,9 @@ def whole(source: Source) -> pa.Table:
 
 def _decoded(batch: pa.RecordBatch) -> pa.Table:
     """Undo that files give text as codes."""
-    columns = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in batch.columns]
+    columns = [
+        column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in batch.columns
+    ]
     return pa.table(columns, names=batch.schema.names)
 
 
@@ -101,8 +103,8 @@ class Census:
             records += kept.num_rows
             users.add(kept.column(0))
             items.add(kept.column(1))
-        found = items.values()
-        return cls(Sizes(records, len(users.values()), len(found)), found.take(pc.sort_indices(found)))
+        ids = items.values()
+        return cls(Sizes(records, len(users.values()), len(ids)), ids.take(pc.sort_indices(ids)))
 
 
 class _Distinct:
@@ -110,17 +112,17 @@ class _Distinct:
 
     def __init__(self) -> None:
         self._pieces: list[pa.Array] = []
-        self._seen = self._known = 0
+        self._n_values = self._n_distinct = 0
 
     def add(self, column: pa.Array) -> None:
         self._pieces.append(pc.unique(column))
-        self._seen += len(self._pieces[-1])
-        if self._seen > 4 * self._known + 100_000:
+        self._n_values += len(self._pieces[-1])
+        if self._n_values > 4 * self._n_distinct + 100_000:
             self.values()
 
     def values(self) -> pa.Array:
         if not self._pieces:
             return pa.array([], pa.int64())
         self._pieces = [pc.unique(pa.chunked_array(self._pieces))]
-        self._seen = self._known = len(self._pieces[0])
+        self._n_values = self._n_distinct = len(self._pieces[0])
         return self._pieces[0]

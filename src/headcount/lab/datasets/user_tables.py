@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount.errors import DataError
-from headcount.lab.datasets.files import Member, bad, delimited, opened
+from headcount.lab.datasets.files import Member, bad, delimited, open_member
 from headcount.lab.datasets.parsed import Parsed
 
 ADULT_CELLS = NLTCS_CELLS = 16**4
@@ -45,13 +45,13 @@ _OCCUPATIONS = (
 def adult(folder: Path) -> Parsed:
     """Read ``adult.data`` and ``adult.test``: 15 fields between commas, the income of the test set with a dot."""
     rows = [row for member in (ADULT, ADULT_TEST) for row in _adults(folder, member)]
-    made = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
     kinds = [(name, pa.int64() if name in _NUMBERS else pa.string()) for name in _COLUMNS]
-    return Parsed.of(pa.table(made, pa.schema(kinds)))
+    return Parsed.of(pa.table(columns, pa.schema(kinds)))
 
 
 def _adults(folder: Path, member: Member) -> Iterator[list[str | int]]:
-    with opened(folder, member) as (file, where):
+    with open_member(folder, member) as (file, where):
         lines = file.read().decode("latin-1").splitlines()
     for line, fields in enumerate(csv.reader(lines, skipinitialspace=True), 1):
         if not fields or fields[0].startswith("|"):  # the test set has a first line of its own
@@ -60,7 +60,7 @@ def _adults(folder: Path, member: Member) -> Iterator[list[str | int]]:
             raise bad(where, line, f"{len(_COLUMNS)} fields ({', '.join(_COLUMNS)})", lines[line - 1])
         try:
             named = zip(_COLUMNS, fields, strict=True)
-            row = [int(each) if name in _NUMBERS else each.strip() for name, each in named]
+            row = [int(text) if name in _NUMBERS else text.strip() for name, text in named]
         except ValueError as error:
             raise bad(where, line, "numbers where they belong", lines[line - 1]) from error
         yield [*row[:-1], str(row[-1]).removesuffix(".")]
@@ -72,25 +72,27 @@ def complete_adults(table: pa.Table) -> pa.Table:
     The thesis has as many, and does not say which. Those whose text has the smallest digests are taken: the same
     ones from the publisher's files and from any copy, in any order.
     """
-    known = np.ones(table.num_rows, dtype=bool)
+    is_complete = np.ones(table.num_rows, dtype=bool)
     for column in _MISSING:
-        known &= np.array([value != "?" for value in table[column].to_pylist()], dtype=bool)
-    complete = table.select(list(_COLUMNS)).filter(pa.array(known))
-    seen: Counter[str] = Counter()
+        is_complete &= np.array([value != "?" for value in table[column].to_pylist()], dtype=bool)
+    complete = table.select(list(_COLUMNS)).filter(pa.array(is_complete))
+    occurrences: Counter[str] = Counter()
     digests = []
     for row in zip(*(complete[name].to_pylist() for name in _COLUMNS), strict=True):
         text = ", ".join(map(str, row))
-        seen[text] += 1
-        digests.append(hashlib.sha256(f"{text} {seen[text]}".encode()).digest())
+        occurrences[text] += 1
+        digests.append(hashlib.sha256(f"{text} {occurrences[text]}".encode()).digest())
     order = sorted(range(len(digests)), key=digests.__getitem__)
     return complete.take(pa.array(order[:ADULTS], pa.int64()))
 
 
 def adult_cells(table: pa.Table) -> pa.Table:
     """Put people into 16 bins each of age, years of school, hours a week and occupation."""
-    people = complete_adults(table)
-    age, school, hours = (people[name].to_numpy() for name in ("age", "educational-num", "hours-per-week"))
-    job = np.array([_OCCUPATIONS.index(each) for each in people["occupation"].to_pylist()], dtype=np.int64)
+    users = complete_adults(table)
+    age, school, hours = (users[name].to_numpy() for name in ("age", "educational-num", "hours-per-week"))
+    job = np.array(
+        [_OCCUPATIONS.index(occupation) for occupation in users["occupation"].to_pylist()], dtype=np.int64
+    )
     places = np.clip((age - 17) // 5, 0, 15)
     for column in (np.clip(school - 1, 0, 15), np.clip((hours - 1) // 6, 0, 15), job):
         places = places * 16 + column
@@ -108,8 +110,8 @@ def nltcs(folder: Path) -> Parsed:
     answers = [f"a{place}" for place in range(16)]
     columns = {**dict.fromkeys(answers, pa.int8()), "people": pa.int64(), "percent": pa.float64()}
     table = delimited(folder, NLTCS, "\t", columns, header=True)
-    each = np.repeat(np.arange(table.num_rows), table["people"].to_numpy())
-    return Parsed.of(table.select(answers).take(pa.array(each)))
+    rows = np.repeat(np.arange(table.num_rows), table["people"].to_numpy())
+    return Parsed.of(table.select(answers).take(pa.array(rows)))
 
 
 def nltcs_cells(table: pa.Table) -> pa.Table:
@@ -122,7 +124,7 @@ def nltcs_cells(table: pa.Table) -> pa.Table:
 
 def nettrace(folder: Path) -> Parsed:
     """Read ``NETTRACE.n4096.npy``: the connections of each of 4,096 hosts."""
-    with opened(folder, NETTRACE) as (file, where):
+    with open_member(folder, NETTRACE) as (file, where):
         try:
             counts = np.load(file, allow_pickle=False)
         except ValueError as error:
@@ -130,8 +132,8 @@ def nettrace(folder: Path) -> Parsed:
     if counts.shape != (NETTRACE_CELLS,):
         raise DataError(f"{where} holds {counts.shape} counts where there are {NETTRACE_CELLS}")
     bins = np.arange(NETTRACE_CELLS, dtype=np.int32)
-    made = {"dataset": ["NETTRACE"] * NETTRACE_CELLS, "bin": bins, "count": counts.astype(np.int64)}
-    return Parsed.of(pa.table(made))
+    columns = {"dataset": ["NETTRACE"] * NETTRACE_CELLS, "bin": bins, "count": counts.astype(np.int64)}
+    return Parsed.of(pa.table(columns))
 
 
 def nettrace_cells(table: pa.Table) -> pa.Table:

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from headcount.accounting.budget import Price
-from headcount.accounting.noise_distributions import DiscreteLaplace, Law
-from headcount.adaptive.activity_histogram import estimate
-from headcount.adaptive.predicted_error import best_limit, cell_errors
+from headcount.accounting.budget import Cost
+from headcount.accounting.noise_distributions import DiscreteLaplace, NoiseDistribution
+from headcount.adaptive.activity_histogram import estimate_activity
+from headcount.adaptive.predicted_error import best_threshold, cell_errors
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.lab.plan.theorem_2 import Alike
 from headcount.methods.counts import FAMILY
-from headcount.methods.counts.adaptive import SHARES_SHARE
+from headcount.methods.counts.adaptive import PROFILE_SHARE
 from headcount.methods.counts.dpsense import SHARES
 from headcount.methods.counts.simple_random import SimpleRandom
 from headcount.methods.family import fields_of
@@ -29,14 +29,14 @@ from headcount.methods.method import tables_of
 from headcount.methods.prediction.errors import (
     Prediction,
     TableShape,
-    activity_of,
-    cut,
-    grouped,
-    picked,
-    weighed_limit,
+    dpsense_threshold,
+    lognormal_activity,
+    predict_grouped,
+    predict_hand_picked,
+    predict_truncated,
 )
 from headcount.methods.prediction.popularity import ReleasedCounts
-from headcount.noise import norm_of
+from headcount.noise import noise_norm
 from headcount.releases.reconcile import Weights
 from headcount.releases.release import Release
 
@@ -104,24 +104,24 @@ def predictions(
     figures: Figures, epsilon: str, limits: Sequence[int], delta: str | None = None
 ) -> list[Predicted]:
     """Predict every method but those as published, at every limit where it takes one; with δ, Gaussian noise."""
-    found = []
+    predicted = []
     for name in FAMILY.methods:
         kind = FAMILY.kind(name)
         paid = delta if "noise" in fields_of(kind) else None
         for table in tables_of(None, figures.log()):
             plan = _Plan(name, figures, table, epsilon, paid)
             try:
-                found += plan.predictions(limits)
+                predicted += plan.predictions(limits)
             except UsageError as refusal:
-                found.append(plan.told(None, None, f"refused: {refusal}"))
-    return found
+                predicted.append(plan.predicted_row(None, None, f"refused: {refusal}"))
+    return predicted
 
 
 def theorem_2(figures: Figures, table: str, epsilon: str) -> int:
     """Return the limit for SRA that Fan and Jin's theorem 2 gives if all people were alike, with Laplace noise.
 
-    >>> from headcount.methods.prediction.errors import activity_of
-    >>> figures = Figures(shapes={"items": TableShape(activity_of(500_000, 96, 17_000), 17_770)})
+    >>> from headcount.methods.prediction.errors import lognormal_activity
+    >>> figures = Figures(shapes={"items": TableShape(lognormal_activity(500_000, 96, 17_000), 17_770)})
     >>> [theorem_2(figures, "items", epsilon) for epsilon in ("0.001", "0.01", "0.1")]
     [17, 165, 180]
     """
@@ -162,24 +162,24 @@ class _Plan:
         return self.figures.shapes[self.table]
 
     @property
-    def _price(self) -> Price:
-        return Price.of(self.epsilon, self.delta)
+    def _price(self) -> Cost:
+        return Cost.of(self.epsilon, self.delta)
 
     def predictions(self, limits: Sequence[int]) -> list[Predicted]:
         """Predict at every limit, or at the one that the method would choose."""
         if self.foreseen == "weighed":
-            return [self.told(*self._weighed(), CHOSEN)]
+            return [self.predicted_row(*self._weighed(), CHOSEN)]
         if self.foreseen == "adaptive":
-            return [self.told(*self._adaptive(), ADAPTIVE)]
+            return [self.predicted_row(*self._adaptive(), ADAPTIVE)]
         if self.foreseen == "picked" and self.table != _ITEMS:
-            return [self.told(None, None, f"{UNKNOWN}: for item-by-context counts, it picks by item")]
+            return [self.predicted_row(None, None, f"{UNKNOWN}: for item-by-context counts, it picks by item")]
         if self.foreseen in ("sampled", "picked", "grouped"):
-            return [self.told(limit, *self._limited(limit)) for limit in limits]
-        return [self.told(None, None, f"{UNKNOWN}: {self.foreseen}")]
+            return [self.predicted_row(limit, *self._limited(limit)) for limit in limits]
+        return [self.predicted_row(None, None, f"{UNKNOWN}: {self.foreseen}")]
 
-    def told(self, limit: int | None, made: Prediction | None, known: str) -> Predicted:
+    def predicted_row(self, limit: int | None, prediction: Prediction | None, basis: str) -> Predicted:
         """Put a prediction into words."""
-        mse, mae = (None, None) if made is None else (made.mse, made.mae)
+        mse, mae = (None, None) if prediction is None else (prediction.mse, prediction.mae)
         return Predicted(
             method=self.method,
             epsilon=float(self.epsilon),
@@ -187,7 +187,7 @@ class _Plan:
             limit=limit,
             mse=mse,
             mae=mae,
-            known=known,
+            known=basis,
             theorem_2=self._theorem_2,
         )
 
@@ -198,16 +198,16 @@ class _Plan:
     def _limited(self, limit: int) -> tuple[Prediction, str]:
         deviation, gaussian = self._deviation(limit), self.delta is not None
         if self.foreseen == "grouped":
-            return grouped(self.shape, limit, deviation), GROUPED
+            return predict_grouped(self.shape, limit, deviation), GROUPED
         if self.foreseen == "picked":
-            return picked(self.shape, limit, deviation, gaussian=gaussian), PICKED
-        return cut(self.shape, limit, deviation, gaussian=gaussian), MODELLED
+            return predict_hand_picked(self.shape, limit, deviation, gaussian=gaussian), PICKED
+        return predict_truncated(self.shape, limit, deviation, gaussian=gaussian), MODELLED
 
-    def _laws(self, limit: int) -> Mapping[str, Law]:
+    def _laws(self, limit: int) -> Mapping[str, NoiseDistribution]:
         """Ask the method itself for its noise."""
         noise = {} if self.delta is None else {"noise": "gaussian"}
         method = FAMILY.build(self.method, {"limit": limit, **noise})
-        return method.laws(self.figures.log(), self._price)
+        return method.noise_distributions(self.figures.log(), self._price)
 
     def _deviation(self, limit: int) -> float:
         """Return the standard deviation of the noise, reconciled with the other table where methods do so."""
@@ -215,7 +215,7 @@ class _Plan:
         if self.foreseen == "grouped" or len(laws) < 2 or self.shape.distinct:
             return float(laws[self.table].variance ** 0.5)
         items, edges = laws[_ITEMS].variance, laws[_EDGES].variance
-        weights = Weights.of(items_variance=items, edges_variance=edges, contexts=width)
+        weights = Weights.by_precision(items_variance=items, edges_variance=edges, contexts=width)
         best = weights.item**2 * items + weights.edges**2 * width * edges
         reconciled = best if self.table == _ITEMS else edges * (1 - 1 / width) + best / width**2
         return float(reconciled**0.5)
@@ -223,14 +223,14 @@ class _Plan:
     def _weighed(self) -> tuple[int, Prediction]:
         """Return the θ that DPSense would choose, most likely, and its errors."""
         paying = float(self.epsilon) / len(self.figures.shapes) * float(SHARES["counts"])
-        theta = weighed_limit(self.shape, paying)
-        return theta, cut(self.shape, theta, 2**0.5 * theta / paying, sampled=False)
+        theta = dpsense_threshold(self.shape, paying)
+        return theta, predict_truncated(self.shape, theta, 2**0.5 * theta / paying, sampled=False)
 
     def _adaptive(self) -> tuple[int, Prediction]:
         """Return the limit that the method would choose over all its tables, and what it expects of this one."""
-        found: dict[str, list[Prediction]] = {each: [] for each in self.figures.shapes}
+        predictions_by_table: dict[str, list[Prediction]] = {table_name: [] for table_name in self.figures.shapes}
         candidates: list[int] = []
-        measured = 1 / (float(self.epsilon) * float(SHARES_SHARE))
+        measured = 1 / (float(self.epsilon) * float(PROFILE_SHARE))
         for limit in _CANDIDATES:
             try:
                 laws = self._laws(limit)
@@ -239,8 +239,8 @@ class _Plan:
                     raise
                 break
             candidates.append(limit)
-            for each, shape in self.figures.shapes.items():
-                deviation, norm = laws[each].variance ** 0.5, norm_of(self._price)
+            for table_name, shape in self.figures.shapes.items():
+                deviation, norm = laws[table_name].variance ** 0.5, noise_norm(self._price)
                 copies, errors = cell_errors(
                     shape.activity,
                     limit,
@@ -251,9 +251,11 @@ class _Plan:
                     measured=measured,
                 )
                 mse, mae = (copies @ part / shape.cells for part in (errors, _USUAL_ERROR * np.sqrt(errors)))
-                found[each].append(Prediction(float(mse), float(mae)))
-        limit = best_limit(candidates, [[each.mse for each in mine] for mine in found.values()])
-        return limit, found[self.table][candidates.index(limit)]
+                predictions_by_table[table_name].append(Prediction(float(mse), float(mae)))
+        limit = best_threshold(
+            candidates, [[prediction.mse for prediction in mine] for mine in predictions_by_table.values()]
+        )
+        return limit, predictions_by_table[self.table][candidates.index(limit)]
 
 
 def public_figures(users: int, items: int, median: int, most: int, *, width: int = 1, distinct: bool) -> Figures:
@@ -265,7 +267,7 @@ def public_figures(users: int, items: int, median: int, most: int, *, width: int
     """
     if median > most:
         raise UsageError("the median cannot be larger than the maximum", given=f"{median} > {most}")
-    activity = activity_of(users, median, min(most, items * width) if distinct else most)
+    activity = lognormal_activity(users, median, min(most, items * width) if distinct else most)
     shapes = {_ITEMS: TableShape(activity, items, distinct)}
     if width > 1:
         shapes[_EDGES] = TableShape(activity, items * width, distinct)
@@ -303,7 +305,7 @@ def released_figures(
     for table, size in {_ITEMS: cells, **({_EDGES: cells * width} if width > 1 else {})}.items():
         kind = "pairs" if table == _EDGES and "pairs" in kinds else next(iter(kinds))
         noisy = np.array([row["users"] for row in bins if row["of"] == kind])
-        activity = estimate(noisy, float(law.scale), size if distinct else None)
+        activity = estimate_activity(noisy, float(law.scale), size if distinct else None)
         if users is not None and activity.total_users > 0:
             activity = replace(activity, users=activity.users * users / activity.total_users)
         shapes[table] = TableShape(activity, size, distinct)

@@ -58,10 +58,10 @@ class Alike:
         """Take everybody of a table for the average person; how popular items are stays what it was."""
         copies, expected = shape.expected()
         counts = expected @ shape.activity.users
-        people = shape.activity.total_users
+        users = shape.activity.total_users
         return cls(
-            users=people,
-            records=shape.activity.total_records / people,
+            users=users,
+            records=shape.activity.total_records / users,
             copies=copies,
             popularities=counts / (copies @ counts),
         )

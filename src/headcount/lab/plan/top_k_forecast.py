@@ -21,12 +21,12 @@ from typing import Any, Literal
 import numpy as np
 
 from headcount._internal.arrays import Flags, Floats
-from headcount.accounting.budget import Price
+from headcount.accounting.budget import Cost
 from headcount.accounting.zcdp import epsilon_for
 from headcount.engines.engine import Progress, silent
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
-from headcount.lab.compare.caching_engine import ReusingEngine
+from headcount.lab.compare.caching_engine import CachingEngine
 from headcount.lab.compare.metrics import in_top
 from headcount.lab.compare.rankings import places_of
 from headcount.lab.compare.trial_grid import DEFAULT_SEED
@@ -35,12 +35,18 @@ from headcount.lab.plan.predicted_errors import Figures
 from headcount.lab.synthetic.from_figures import log_like
 from headcount.methods.counts import FAMILY as COUNTS
 from headcount.methods.prediction.errors import TableShape
-from headcount.methods.prediction.popularity import LAWS, SLOPES, share_for, shifted, through
+from headcount.methods.prediction.popularity import (
+    POPULARITY_MODELS,
+    SLOPES,
+    share_for,
+    shares_through,
+    shifted_zipf_shares,
+)
 from headcount.methods.rankings import FAMILY as RANKINGS
 from headcount.releases.formatting import some
 from headcount.releases.release import Release
 
-Way = Literal["rank", "release"]
+Command = Literal["rank", "release"]
 
 LEVEL = 0.95
 READABLE = 0.5
@@ -63,7 +69,7 @@ class Expected:
     is told more finely than ``grain``, the people that one person of the made-up log stands for.
     """
 
-    way: Way
+    way: Command
     epsilon: float
     table: str
     k: int
@@ -79,24 +85,24 @@ class Expected:
         return asdict(self)
 
 
-def outlook(
+def forecast_top_k(
     figures: Figures,
     epsilons: Sequence[str],
     k: int,
     *,
     delta: str | None = None,
-    known: int | None = None,
+    kth_count: int | None = None,
     runs: int = RUNS,
     progress: Progress = silent,
 ) -> list[Expected]:
-    """Forecast the top K of items, and of each context; ``known`` is how many people have the item at place K.
+    """Forecast the top K of items, and of each context; ``kth_count`` is how many people have the item at place K.
 
     With ``delta``, counts have Gaussian noise.
 
-    >>> from headcount.methods.prediction.errors import activity_of
-    >>> activity = activity_of(users=900, median=2, most=2)
+    >>> from headcount.methods.prediction.errors import lognormal_activity
+    >>> activity = lognormal_activity(users=900, median=2, most=2)
     >>> figures = Figures(shapes={"items": TableShape(activity, 5, distinct=True)})
-    >>> [(each.way, each.right) for each in outlook(figures, ["50"], 1, known=600, runs=2)]
+    >>> [(forecast.way, forecast.right) for forecast in forecast_top_k(figures, ["50"], 1, kth_count=600, runs=2)]
     [('rank', 1.0), ('release', 1.0)]
     """
     shape = figures.shapes["items"]
@@ -105,74 +111,74 @@ def outlook(
     if not shape.activity.total_records > 0:
         raise UsageError("the released histogram shows nobody", remedy="give --users, --median and --max")
     progress("making logs up", 0, None)
-    laws = [_Made.of(figures, law) for law in popularities(figures, k, known)]
+    laws = [_SyntheticLog.of(figures, law) for law in popularity_distributions(figures, k, kth_count)]
     tables = ("items", "edges") if figures.width > 1 else ("items",)
-    ways: tuple[Way, ...] = ("rank", "release")
-    asked = list(product(epsilons, tables, ways))
-    found = []
-    for done, (epsilon, table, way) in enumerate(asked):
-        progress("ranking them", done, len(asked))
-        found.append(_expected(laws, Price.of(epsilon, delta), table, k, way, runs))
-    return found
+    ways: tuple[Command, ...] = ("rank", "release")
+    combinations = list(product(epsilons, tables, ways))
+    forecasts = []
+    for done, (epsilon, table, command) in enumerate(combinations):
+        progress("ranking them", done, len(combinations))
+        forecasts.append(_forecast_one(laws, Cost.of(epsilon, delta), table, k, command, runs))
+    return forecasts
 
 
-def popularities(figures: Figures, k: int, known: int | None) -> list[Floats]:
+def popularity_distributions(figures: Figures, k: int, kth_count: int | None) -> list[Floats]:
     """Return laws of popularity, the likeliest first: as released, through a place that is known, or as usual."""
     shape = figures.shapes["items"]
-    if known is not None:
+    if kth_count is not None:
         if not shape.distinct:
             raise UsageError(
                 "--kth is of people, and the other figures are of records",
                 remedy="give figures of different items of a person, and add --count users",
             )
-        share = share_for(shape.activity, known)
+        share = share_for(shape.activity, kth_count)
         if k * share > 1:
             raise UsageError(
-                f"{some(k, 'item')} of {some(known, 'person', 'people')} or more are more than people have",
+                f"{some(k, 'item')} of {some(kth_count, 'person', 'people')} or more are more than people have",
                 remedy="check --kth and the other figures",
             )
-        return [through(shape.cells, k, share, slope) for slope in SLOPES.values()]
+        return [shares_through(shape.cells, k, share, slope) for slope in SLOPES.values()]
     if figures.popularity is not None and figures.popularity.tells(k):
         return [figures.popularity.shares()]
-    return [shifted(shape.cells, *law) for law in LAWS.values()]
+    return [shifted_zipf_shares(shape.cells, *law) for law in POPULARITY_MODELS.values()]
 
 
 @dataclass(frozen=True)
-class _Made:
+class _SyntheticLog:
     """A made-up log with its truth, of which one person stands for so many."""
 
     bench: Bench
     stands_for: float
 
     @classmethod
-    def of(cls, figures: Figures, shares: Floats) -> _Made:
+    def of(cls, figures: Figures, shares: Floats) -> _SyntheticLog:
         """Make a log up that is like the figures say, or smaller."""
         shape: TableShape = figures.shapes["items"]
         activity = shape.activity
         size = min(1.0, MOST_RECORDS / activity.total_records)
-        people = max(1, round(activity.total_users * size))
-        stands_for = activity.total_users / people
-        log = log_like(activity, shares, people=people, distinct=shape.distinct, contexts=figures.width - 1)
-        engine = ReusingEngine(LocalEngine(threads=1), "outlook")
+        users = max(1, round(activity.total_users * size))
+        stands_for = activity.total_users / users
+        log = log_like(activity, shares, people=users, distinct=shape.distinct, contexts=figures.width - 1)
+        engine = CachingEngine(LocalEngine(threads=1), "outlook")
         return cls(Bench(log, Truth.of(log, engine), engine, DEFAULT_SEED), stands_for)
 
-    def releases(self, price: Price, table: str, k: int, way: Way, runs: int) -> Iterator[Release]:
+    def releases(self, price: Cost, table: str, k: int, command: Command, runs: int) -> Iterator[Release]:
         """Run a command so often, with ε larger as there are fewer people."""
         delta = f"{price.delta:f}" if price.delta else None
         scaled = f"{self._scaled(price):.12f}"
         parameters: dict[str, Any] = {"k": k, "per_context": table == "edges"}
         method = RANKINGS.default
-        if way == "release":
+        if command == "release":
             method, parameters = COUNTS.default, {"what": "both" if table == "edges" else "items"}
             parameters |= {"noise": "gaussian"} if delta else {}
         for run in range(runs):
-            if isinstance(self.bench.engine, ReusingEngine):
+            if isinstance(self.bench.engine, CachingEngine):
                 self.bench.engine.begin()
             yield self.bench.release(
                 Trial.of("made up", method, epsilon=scaled, delta=delta, run=run, **parameters)
             )
 
-    def _scaled(self, price: Price) -> Decimal:
+    def _scaled(self, price: Cost) -> Decimal:
         """Return the ε at which noise is as much smaller as there are fewer people."""
         times = Decimal(repr(self.stands_for))
         if price.delta and times > 1:
@@ -196,32 +202,38 @@ class _Made:
         return scores
 
 
-def _expected(laws: Sequence[_Made], price: Price, table: str, k: int, way: Way, runs: int) -> Expected:
+def _forecast_one(
+    laws: Sequence[_SyntheticLog], price: Cost, table: str, k: int, command: Command, runs: int
+) -> Expected:
     """Forecast one top K, in one way."""
     right: list[list[float]] = []
     apart: list[tuple[Floats, Floats]] = []
     read: list[tuple[Floats, Flags]] = []
-    for place, made in enumerate(laws):
-        columns = made.columns(table)
+    for place, synthetic_log in enumerate(laws):
+        columns = synthetic_log.columns(table)
         right.append([])
-        for release in made.releases(price, table, k, way, runs if place == 0 else max(1, runs // 2)):
-            scores = made.scores(release, table, k)
-            right[-1].append(float(np.mean([_right(*each, k) for each in zip(columns, scores, strict=True)])))
+        for release in synthetic_log.releases(price, table, k, command, runs if place == 0 else max(1, runs // 2)):
+            scores = synthetic_log.scores(release, table, k)
+            right[-1].append(float(np.mean([_right(*entry, k) for entry in zip(columns, scores, strict=True)])))
             if place == 0:
-                apart += [_pairs(*each, k, made.stands_for) for each in zip(columns, scores, strict=True)]
-                if way == "release":
-                    read.append((columns.ravel() * made.stands_for, _readable(columns.ravel(), scores.ravel())))
-    every = [each for mine in right for each in mine]
+                apart += [
+                    _pairs(*entry, k, synthetic_log.stands_for) for entry in zip(columns, scores, strict=True)
+                ]
+                if command == "release":
+                    read.append(
+                        (columns.ravel() * synthetic_log.stands_for, _readable(columns.ravel(), scores.ravel()))
+                    )
+    every = [entry for mine in right for entry in mine]
     return Expected(
-        way=way,
+        way=command,
         epsilon=float(price.epsilon),
         table=table,
         k=k,
         right=float(np.mean(right[0])),
         low=min(every),
         high=max(every),
-        apart=_from_where(apart),
-        readable=_from_where(read) if read else None,
+        apart=_smallest_reliable_difference(apart),
+        readable=_smallest_reliable_difference(read) if read else None,
         grain=int(np.ceil(laws[0].stands_for)),
     )
 
@@ -244,25 +256,25 @@ def _pairs(truth: Floats, scores: Floats, k: int, stands_for: float) -> tuple[Fl
     [[20.0], [0.0]]
     """
     around = np.argsort(-truth, kind="stable")[: 2 * k]
-    one, other = np.triu_indices(around.size, 1)
-    one, other = around[one], around[other]
-    told = (scores[one] > 0) | (scores[other] > 0)
-    one, other = one[told], other[told]
-    right = (scores[one] > scores[other]) + 0.5 * (scores[one] == scores[other])
-    return (truth[one] - truth[other]) * stands_for, right
+    first, second = np.triu_indices(around.size, 1)
+    first, second = around[first], around[second]
+    is_ranked = (scores[first] > 0) | (scores[second] > 0)
+    first, second = first[is_ranked], second[is_ranked]
+    right = (scores[first] > scores[second]) + 0.5 * (scores[first] == scores[second])
+    return (truth[first] - truth[second]) * stands_for, right
 
 
 def _readable(truth: Floats, released: Floats) -> Flags:
     return np.asarray(np.abs(released - truth) <= READABLE * truth) & (truth > 0)
 
 
-def _from_where(found: Sequence[tuple[Floats, Any]]) -> int | None:
+def _smallest_reliable_difference(measured: Sequence[tuple[Floats, Any]]) -> int | None:
     """Return the size from which on 95 % are right, however far one goes from there; None if there is none.
 
-    >>> _from_where([(np.array([1.0, 2.0, 3.0, 4.0]), np.array([False, True, False, True]))])
+    >>> _smallest_reliable_difference([(np.array([1.0, 2.0, 3.0, 4.0]), np.array([False, True, False, True]))])
     4
     """
-    sizes, right = (np.concatenate(each) for each in zip(*found, strict=True))
+    sizes, right = (np.concatenate(arrays) for arrays in zip(*measured, strict=True))
     order = np.argsort(sizes, kind="stable")
     ahead = np.concatenate([[0.0], np.cumsum(right[order] - LEVEL)])
     first = int(np.argmin(ahead))

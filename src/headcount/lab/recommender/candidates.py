@@ -6,7 +6,7 @@ been rated by hardly anybody.
 
 Prediction
     Items (3.2.3): Σ s(i, j) r_aj / Σ |s(i, j)|. Users: r̄_a + Σ s(a, u) (r_ui - r̄_u) / Σ |s(a, u)|, over the chosen
-    neighbours, by :func:`headcount.methods.recommender.weighted_vote.weighed`. Where no weight is left, the
+    neighbours, by :func:`headcount.methods.recommender.weighted_vote.weighted_vote`. Where no weight is left, the
     user's own mean.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 from headcount._internal.arrays import Codes, Floats, Integers
 from headcount.lab.recommender.ratings import Ratings
 from headcount.lab.recommender.similarity import Similarity
-from headcount.methods.recommender.weighted_vote import weighed
+from headcount.methods.recommender.weighted_vote import weighted_vote
 
 By = Literal["item", "user"]
 SIDES: tuple[By, ...] = ("item", "user")
@@ -46,7 +46,7 @@ class Candidates:
     query: Integers
     similarity: Floats
     sensitivity: Floats
-    said: Floats
+    neighbour_ratings: Floats
     base: Floats
     fallback: Floats
 
@@ -61,7 +61,9 @@ class Candidates:
 
     def predicted(self, chosen: Integers, weights: Floats, within: tuple[float, float]) -> Floats:
         """Average what the chosen candidates say, by their weights."""
-        return weighed(self.query[chosen], weights, self.said[chosen], self.base, self.fallback, within)
+        return weighted_vote(
+            self.query[chosen], weights, self.neighbour_ratings[chosen], self.base, self.fallback, within
+        )
 
 
 def candidates(ratings: Ratings, queries: Queries, by: By, alike: Similarity) -> Candidates:
@@ -72,22 +74,22 @@ def candidates(ratings: Ratings, queries: Queries, by: By, alike: Similarity) ->
     other = table.items[places]
     own = other != target[query]
     query, places, other = query[own], places[own], other[own]
-    said = table.values[places]
+    neighbour_ratings = table.values[places]
     if by == "user":
-        said = said - ratings.means[other]
+        neighbour_ratings = neighbour_ratings - ratings.means[other]
     row = alike.rows(target)[query]
     sensitivity = alike.sensitivity[row, other] if alike.sensitivity.size else np.zeros(0)
     fallback = ratings.means[queries.users]
     base = np.zeros_like(fallback) if by == "item" else fallback
-    return Candidates(query, alike.values[row, other], sensitivity, said, base, fallback)
+    return Candidates(query, alike.values[row, other], sensitivity, neighbour_ratings, base, fallback)
 
 
 def parts(ratings: Ratings, queries: Queries, by: By) -> Iterator[slice]:
     """Cut the queries into parts whose candidates fit into memory together."""
     table = ratings if by == "item" else ratings.transposed
-    each = table.counts[queries.users if by == "item" else queries.items]
-    part = np.cumsum(each) // _AT_ONCE
-    cuts = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), each.size]
+    counts = table.counts[queries.users if by == "item" else queries.items]
+    part = np.cumsum(counts) // _AT_ONCE
+    cuts = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), counts.size]
     yield from (slice(begin, end) for begin, end in itertools.pairwise(cuts) if end > begin)
 
 

@@ -11,7 +11,7 @@ from headcount._internal.arrays import Codes, Floats
 from headcount.accounting.budget import Amount, Grant
 from headcount.events.log import read_events
 from headcount.lab.recommender.ratings import Ratings
-from headcount.methods.recommender.rating_model import PrivateNeighbours
+from headcount.methods.recommender.rating_model import RatingModel
 from headcount.methods.recommender.recommender import NeighbourModel
 from headcount.noise import NoiseSource
 
@@ -60,5 +60,5 @@ def fit_ratings(
     low, high = within
     items = [str(item) for item in range(ratings.n_items)]
     log = read_events(table, user="user", item="item", value="value", value_range=within, items=items)
-    release = PrivateNeighbours(relations=relations).release(log, Grant(epsilon, delta), noise)
+    release = RatingModel(relations=relations).release(log, Grant(epsilon, delta), noise)
     return CodedModel(NeighbourModel(release), low, high)

@@ -71,15 +71,15 @@ class Neighbourhood:
         if self.by == "item":
             rated, _ = ratings.of_user(user)
             return similarity(ratings, self.metric, targets=rated, overlap=True, sensitivity=sensitivity)
-        one = np.array([user], dtype=np.int32)
-        return similarity(ratings.transposed, self.metric, targets=one, overlap=True, sensitivity=sensitivity)
+        target = np.array([user], dtype=np.int32)
+        return similarity(ratings.transposed, self.metric, targets=target, overlap=True, sensitivity=sensitivity)
 
     def nearest(self, some: Candidates) -> tuple[Integers, Floats]:
         """Return the places of each query's most similar candidates, and how similar they are."""
         places = some.ranked(some.similarity, self.k)
         return places, some.similarity[places]
 
-    def told(self, some: Candidates, places: Integers, similarity: Floats) -> Floats:
+    def predict_candidates(self, some: Candidates, places: Integers, similarity: Floats) -> Floats:
         """Predict by what the neighbours at some places say, weighed by how similar they are taken to be."""
         return some.predicted(places, similarity if self.signed else np.maximum(similarity, 0.0), self.within)
 
@@ -89,11 +89,11 @@ def predict(
 ) -> Floats:
     """Predict ratings by the k most similar candidates; ``alike`` is taken where it was worked out before."""
     alike = alike or settings.compared(ratings, queries)
-    told = np.empty(len(queries.users))
+    predicted = np.empty(len(queries.users))
     for part in parts(ratings, queries, settings.by):
         some = candidates(ratings, Queries(queries.users[part], queries.items[part]), settings.by, alike)
-        told[part] = settings.told(some, *settings.nearest(some))
-    return told
+        predicted[part] = settings.predict_candidates(some, *settings.nearest(some))
+    return predicted
 
 
 def recommend(ratings: Ratings, user: int, settings: Neighbourhood, count: int) -> Codes:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount._internal.arrays import Codes, Floats, Integers
-from headcount._internal.extras import needed
+from headcount._internal.extras import require_package
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +45,8 @@ class Ratings:
             raise ValueError(f"codes must lie within {many} users and {n_items} items")
         pairs, place, times = np.unique(who * n_items + what, return_inverse=True, return_counts=True)
         sums = np.bincount(place, np.asarray(values, dtype=np.float64), minlength=pairs.size)
-        each = np.bincount(pairs // n_items, minlength=many)
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(each)])
+        counts = np.bincount(pairs // n_items, minlength=many)
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         return cls(starts, (pairs % n_items).astype(np.int32), sums / times, n_items)
 
     @property
@@ -89,7 +89,7 @@ class Ratings:
 
     def sparse(self) -> Any:
         """Return the matrix as SciPy holds it."""
-        with needed("a matrix of ratings", "scipy", "lab"):
+        with require_package("a matrix of ratings", "scipy", "lab"):
             from scipy.sparse import csr_array
 
         return csr_array((self.values, self.items, self.starts), shape=(self.n_users, self.n_items))

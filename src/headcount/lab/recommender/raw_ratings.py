@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from headcount.bounds import Raters
-from headcount.engines.local.row_reader import collected
+from headcount.engines.local.row_reader import collect_rows
 from headcount.errors import UsageError
 from headcount.events.encode.id_table import raw_ids
 from headcount.events.encode.passes import EncodedLog
@@ -38,13 +38,13 @@ def ratings_of(log: EventLog) -> RawRatings:
         raise UsageError("ratings need a catalogue of items", remedy="name one with --items")
     low, high = (float(end) for end in log.value_range)
     coded = EncodedLog(log, Raters().reading(log))
-    rows, size = collected(coded), len(log.catalogue.ids)
+    rows, size = collect_rows(coded), len(log.catalogue.ids)
     if rows.values is None:
         return RawRatings(Ratings.of([], [], [], n_items=size), {})
     weights = np.ones(rows.users.size) if rows.times is None else rows.times.astype(np.float64)
     sums = np.clip(rows.values, low, high) * weights
     pairs, place = np.unique(rows.users.astype(np.int64) * size + rows.cells, return_inverse=True)
-    total, weight = (np.bincount(place, each, pairs.size) for each in (sums, weights))
+    total, weight = (np.bincount(place, values, pairs.size) for values in (sums, weights))
     ratings = Ratings.of(pairs // size, pairs % size, total / weight, n_items=size)
     named = enumerate(raw_ids(coded.users)[: ratings.n_users])
     return RawRatings(ratings, {str(name): code for code, name in named})

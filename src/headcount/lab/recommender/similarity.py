@@ -69,7 +69,7 @@ def similarity(
     by_item = ratings.transposed
     rows = np.arange(ratings.n_items) if targets is None else targets.astype(np.int64)
     shape = (rows.size, ratings.n_items)
-    found = Similarity(
+    result = Similarity(
         metric,
         np.zeros(shape),
         np.zeros(shape if overlap else (0, 0), dtype=np.int32),
@@ -78,6 +78,6 @@ def similarity(
     )
     compare(
         rows, by_item.starts, by_item.items, by_item.values, ratings.starts, ratings.items, ratings.values,
-        metric == "pcc", GLOBAL[metric], found.values, found.overlap, found.sensitivity,
+        metric == "pcc", GLOBAL[metric], result.values, result.overlap, result.sensitivity,
     )  # fmt: skip
-    return found
+    return result

@@ -25,7 +25,7 @@ from headcount.lab.replicate.registry import PAPERS
 
 
 @dataclass(frozen=True)
-class Everything:
+class AllReproductions:
     """What came out of all papers, in their order, and why some could not be run."""
 
     papers: Mapping[str, Paper]
@@ -38,14 +38,16 @@ class Everything:
     @property
     def counts(self) -> dict[str, int]:
         """How many claims of the papers that were run have each verdict."""
-        return {word: sum(each.counts[word] for each in self.done.values()) for word in WORDS}
+        return {word: sum(reproduction.counts[word] for reproduction in self.done.values()) for word in WORDS}
 
     @property
     def table(self) -> pa.Table:
         """The tidy tables of all papers in one, with the paper as first column."""
         return pa.concat_tables(
-            each.table.add_column(0, pa.field("paper", pa.string()), pa.array([name] * each.table.num_rows))
-            for name, each in self.done.items()
+            reproduction.table.add_column(
+                0, pa.field("paper", pa.string()), pa.array([name] * reproduction.table.num_rows)
+            )
+            for name, reproduction in self.done.items()
         )
 
     def summary(self) -> dict[str, Any]:
@@ -58,12 +60,15 @@ class Everything:
             "seconds": round(self.seconds, 1),
             "verdicts": self.counts,
             "absent": dict(self.absent),
-            "papers": {name: each.summary() for name, each in self.done.items()},
+            "papers": {name: reproduction.summary() for name, reproduction in self.done.items()},
         }
 
     def document(self) -> dict[str, Any]:
         """Return all of it as plain data."""
-        return {**self.summary(), "papers": {name: each.document() for name, each in self.done.items()}}
+        return {
+            **self.summary(),
+            "papers": {name: reproduction.document() for name, reproduction in self.done.items()},
+        }
 
 
 def reproduce_all(
@@ -77,7 +82,7 @@ def reproduce_all(
     processes: int | None = None,
     progress: Progress = silent,
     keep: bool = False,
-) -> Everything:
+) -> AllReproductions:
     """Run the experiments of all papers on what data there are, and judge their claims.
 
     ``parts`` is the folder of unfinished work, which ``keep`` leaves there until :func:`clear_all`: after an
@@ -86,23 +91,23 @@ def reproduce_all(
     begin = time.monotonic()
     progress("reading the data", 0, None)
     ready, absent = _prepared(papers, folder, quick=quick, runs=runs)
-    shares = {name: each.paper.pace * len(each.trials) for name, each in ready.items()}
+    shares = {name: prepared.paper.pace * len(prepared.trials) for name, prepared in ready.items()}
     done: dict[str, Reproduction] = {}
-    for name, each in ready.items():
+    for name, prepared in ready.items():
         before = sum(shares[earlier] for earlier in done)
-        told = _of_all(
+        paper_progress = _overall_progress(
             progress, f"{name} ({len(done) + 1} of {len(ready)})", before, shares[name], sum(shares.values())
         )
-        done[name] = each.run(parts / name, seed=seed, processes=processes, progress=told, keep=True)
+        done[name] = prepared.run(parts / name, seed=seed, processes=processes, progress=paper_progress, keep=True)
     if not keep:
         clear_all(parts)
-    return Everything(papers, done, absent, quick, seed, time.monotonic() - begin)
+    return AllReproductions(papers, done, absent, quick, seed, time.monotonic() - begin)
 
 
 def clear_all(parts: Path) -> None:
     """Remove what is finished, of one paper or of all, and the folders of it."""
-    for each in (*(parts / name for name in PAPERS), parts):
-        clear(each)
+    for folder in (*(parts / name for name in PAPERS), parts):
+        clear(folder)
 
 
 def _prepared(
@@ -122,15 +127,15 @@ def _prepared(
     return ready, absent
 
 
-def _of_all(progress: Progress, name: str, before: float, share: float, total: float) -> Progress:
+def _overall_progress(progress: Progress, name: str, before: float, share: float, total: float) -> Progress:
     """Return the progress of one paper as that of all, in the seconds that they should take.
 
-    >>> _of_all(lambda *told: print(told), "cim (6 of 6)", 300.0, 100.0, 400.0)(RUNNING, 5, 10)
+    >>> _overall_progress(lambda *progress: print(progress), "cim (6 of 6)", 300.0, 100.0, 400.0)(RUNNING, 5, 10)
     ('cim (6 of 6): running trials', 350, 400)
     """
 
-    def told(stage: str, done: int, of: int | None) -> None:
-        part = done / of if stage == RUNNING and of else 0.0
+    def report(stage: str, done: int, steps: int | None) -> None:
+        part = done / steps if stage == RUNNING and steps else 0.0
         progress(f"{name}: {stage}", round(before + share * part), round(total))
 
-    return told
+    return report

@@ -41,9 +41,9 @@ from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.user_table import read_people
 from headcount.lab.as_published.queries.cim import (
-    AskedTable,
     CoupledRecords,
     Iterated,
+    QueryTable,
     bins_of,
     iterated,
     laplace,
@@ -58,7 +58,7 @@ from headcount.lab.compare.trials import Bench, Number, Trial
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.replicate.cim_coupling import by_pearson, declared
 from headcount.lab.replicate.paper import Effort, Paper, Setting
-from headcount.methods.queries.query_method import Asked
+from headcount.methods.queries.query_method import TableQueries
 from headcount.methods.registry import build
 
 QUERIES = 10_000
@@ -137,7 +137,7 @@ def _answering(effort: Effort, name: str) -> Iterator[Setting]:
 def answered(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Answer 10,000 queries, and measure the errors of their shares."""
     counts = bench.truth.items.astype(np.int64)
-    table = asked_table(counts.tobytes())
+    table = query_table(counts.tobytes())
     if trial.method == "CIM&CS":
         yield from _iterated(bench, trial, coupled_records(counts.tobytes(), trial.dataset, trial.run))
         return
@@ -147,8 +147,8 @@ def answered(bench: Bench, trial: Trial) -> Iterator[Number]:
         scale = np.full(table.exact.size, GROUPS[trial.dataset] / table.size)
         if trial.method == "LM&CS":
             scale = coupled_records(counts.tobytes(), trial.dataset, trial.run).sensitivities
-        each = float(trial.epsilon) / table.queries.size
-        answers = table.exact + scale / each * laplace(bench.noise(trial), table.exact.size)
+        epsilon_per_query = float(trial.epsilon) / table.queries.size
+        answers = table.exact + scale / epsilon_per_query * laplace(bench.noise(trial), table.exact.size)
     yield from _errors(answers - table.exact)
 
 
@@ -191,16 +191,16 @@ def _held_against(
 
 
 @lru_cache(maxsize=3)
-def asked_table(counts: bytes) -> AskedTable:
+def query_table(counts: bytes) -> QueryTable:
     """Return a table with what is asked of it: all trials on a data set share it."""
     held = np.frombuffer(counts, dtype=np.int64)
-    return AskedTable(held, random_queries(held.size))
+    return QueryTable(held, random_queries(held.size))
 
 
 @lru_cache(maxsize=32)
 def coupled_records(counts: bytes, dataset: str, run: int) -> CoupledRecords:
     """Return the records of a table with the couplings of a run, which all of its trials share."""
-    table = asked_table(counts)
+    table = query_table(counts)
     places = places_of(table.counts)
     draw = np.random.default_rng([20140331, crc32(dataset.encode()), run])
     return CoupledRecords(table, places, declared(places.size, GROUPS[dataset], draw, DELTA0))
@@ -209,27 +209,27 @@ def coupled_records(counts: bytes, dataset: str, run: int) -> CoupledRecords:
 def _ours(bench: Bench, trial: Trial, queries: LinearQueries) -> Floats:
     """Run a method of Headcount, for groups as large as the thesis has."""
     shape = SHAPES[trial.dataset]
-    asked = Asked(grid=grid_of(shape), rows=queries, max_records=GROUPS[trial.dataset])
-    method = build(trial.method, {"asked": asked})
-    people = people_of(places_of(bench.truth.items.astype(np.int64)), shape)
-    release = method.release(people, Grant(trial.epsilon), bench.noise(trial), bench.engine)
+    table_queries = TableQueries(grid=grid_of(shape), rows=queries, max_records=GROUPS[trial.dataset])
+    method = build(trial.method, {"asked": table_queries})
+    users = people_of(places_of(bench.truth.items.astype(np.int64)), shape)
+    release = method.release(users, Grant(trial.epsilon), bench.noise(trial), bench.engine)
     return np.asarray(release.answers["answer"].to_numpy(), dtype=np.float64)
 
 
 def couplings(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Find couplings by Pearson's coefficient over the attributes of the records."""
     places = places_of(bench.truth.items.astype(np.int64))
-    found = by_pearson(bins_of(places, grid_of(SHAPES[trial.dataset])), DELTA0)
-    yield Number(metric="share of coupled records", table="items", value=found.share)
-    yield Number(metric="largest group", table="items", value=float(found.largest))
+    coupling = by_pearson(bins_of(places, grid_of(SHAPES[trial.dataset])), DELTA0)
+    yield Number(metric="share of coupled records", table="items", value=coupling.share)
+    yield Number(metric="largest group", table="items", value=float(coupling.largest))
 
 
 def rounds(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Say which part of ε each round of CIM has, and how much all rounds together."""
     del trial
-    each = round_epsilon(1.0, ETA, DELTA0, bench.truth.items.size)
-    yield Number(metric="ε₀ / ε", table="items", value=each)
-    yield Number(metric="true ε of all rounds, over ε", table="items", value=each * QUERIES)
+    epsilon_share = round_epsilon(1.0, ETA, DELTA0, bench.truth.items.size)
+    yield Number(metric="ε₀ / ε", table="items", value=epsilon_share)
+    yield Number(metric="true ε of all rounds, over ε", table="items", value=epsilon_share * QUERIES)
 
 
 def places_of(counts: Integers) -> Integers:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import Activity, Scale
+from headcount.bounds import ActivityHistogram, WeightToThreshold
 from headcount.lab.compare import metrics
 from headcount.lab.compare.measures import counts_of
 from headcount.lab.compare.trials import Bench, Number, Trial, Truth, numbers_of
@@ -27,7 +27,7 @@ from headcount.lab.replicate.kellaris import sizes_up_to, zero_or_one
 from headcount.lab.replicate.paper import Effort, Paper, Setting
 from headcount.lab.replicate.results import LOG
 from headcount.methods.counts.dpsense import SHARES
-from headcount.noise import add
+from headcount.noise import add_noise
 from headcount.releases.release import Release
 
 EPSILONS = ("0.405465", "1.098612")
@@ -124,7 +124,9 @@ def fixed(bench: Bench, trial: Trial) -> Iterator[Number]:
     pays = Grant(trial.epsilon).split(SHARES)["counts"]
     worth = quality(bench, theta, float(pays.epsilon))
     exact, noise = bench.truth.items, bench.noise(trial)
-    released = add(bench.engine.measure(bench.log, Scale(theta), noise.key()).items, pays, noise).counts
+    released = add_noise(
+        bench.engine.measure(bench.log, WeightToThreshold(theta), noise.key()).items, pays, noise
+    ).counts
     yield Number(metric="MAE", table="items", value=metrics.mean_absolute_error(exact, np.maximum(released, 0)))
     yield Number(metric="MAE, negatives kept", table="items", value=metrics.mean_absolute_error(exact, released))
     yield Number(metric="quality", table="items", value=worth)
@@ -133,7 +135,7 @@ def fixed(bench: Bench, trial: Trial) -> Iterator[Number]:
 def quality(bench: Bench, theta: int, epsilon: float) -> float:
     """Return q(θ): the average column count that a limit of θ leaves, less θ/ε of noise (equation 3)."""
     columns = bench.truth.items.size
-    rows = bench.engine.measure(bench.log, Activity("items", columns), bytes(16)).sensitive_values
+    rows = bench.engine.measure(bench.log, ActivityHistogram("items", columns), bytes(16)).sensitive_values
     left = (rows * np.minimum(np.arange(1, columns + 1), theta)).sum()
     return float(left / columns - theta / epsilon)
 

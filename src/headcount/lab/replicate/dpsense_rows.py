@@ -22,15 +22,15 @@ BEST = (1.5, 6.0)
 """Between which multiples of the average row count the best θ is said to tend to lie."""
 
 
-def derived(found: Results) -> Iterator[Row]:
+def derived(results: Results) -> Iterator[Row]:
     """Return what follows for each data set, and for all together."""
-    figures = [FigureOne.of(found, name) for name in found.datasets]
-    for name, figure in zip(found.datasets, figures, strict=True):
+    figures = [FigureOne.of(results, name) for name in results.datasets]
+    for name, figure in zip(results.datasets, figures, strict=True):
         yield from figure.drawn()
         yield from figure.symmetry()
         yield from figure.choices()
-        yield from _chosen(found, name, figure)
-        yield from _splits(found, name)
+        yield from _chosen(results, name, figure)
+        yield from _splits(results, name)
     low, high = BEST
     within = np.array([(low <= figure.best_limits) & (figure.best_limits <= high) for figure in figures])
     metric = f"share of logs whose best θ at ln 3 is {low:g} to {high:g} times the average row count"
@@ -54,21 +54,21 @@ class FigureOne:
     """The average row count."""
 
     @classmethod
-    def of(cls, found: Results, name: str) -> FigureOne:
+    def of(cls, results: Results, name: str) -> FigureOne:
         """Look everything up."""
 
         def by_epsilon(metric: str) -> dict[float, Floats]:
-            points = found.points("quality", name, metric, FIXED)
+            points = results.points("quality", name, metric, FIXED)
             return {
-                epsilon: np.array([each.runs for (at, _), each in points.items() if at == epsilon]).T
+                epsilon: np.array([estimate.runs for (at, _), estimate in points.items() if at == epsilon]).T
                 for epsilon in (LOW, HIGH)
             }
 
         def size(metric: str) -> float:
-            [point] = found.points("sizes", name, metric, LOG).values()
+            [point] = results.points("sizes", name, metric, LOG).values()
             return point.mean
 
-        thetas = found.points("quality", name, "MAE", FIXED)
+        thetas = results.points("quality", name, "MAE", FIXED)
         return cls(
             name,
             tuple(sorted({x for _, x in thetas if x is not None})),
@@ -137,24 +137,24 @@ class FigureOne:
             yield from rows_of(experiment, self.dataset, method, metric, runs, epsilon=epsilon, x=theta)
 
 
-def _chosen(found: Results, name: str, figure: FigureOne) -> Iterator[Row]:
+def _chosen(results: Results, name: str, figure: FigureOne) -> Iterator[Row]:
     """Return what DPSense's own choice of θ costs, and the factors of DPSense-S: as printed, and ours."""
     for method in (PRINTED, CHOSEN[PRINTED]):
-        for (epsilon, _), mae in found.points("errors", name, "MAE", method).items():
+        for (epsilon, _), mae in results.points("errors", name, "MAE", method).items():
             worth = np.array(mae.runs) / figure.best(epsilon or 0)
             metric = "MAE at the chosen θ over the smallest MAE"
             yield from rows_of("choice", name, method, metric, worth, epsilon=epsilon)
     for method in (SCALED, CHOSEN[SCALED]):
-        for (epsilon, _), alpha in found.points("choice", name, "alpha", method).items():
+        for (epsilon, _), alpha in results.points("choice", name, "alpha", method).items():
             yield from rows_of("choice", name, method, "factor", alpha.runs, epsilon=epsilon)
 
 
-def _splits(found: Results, name: str) -> Iterator[Row]:
+def _splits(results: Results, name: str) -> Iterator[Row]:
     """Return the MAE with the best split of ε over that with a tenth for the choice."""
-    points = found.points("split", name, "MAE", PRINTED)
+    points = results.points("split", name, "MAE", PRINTED)
     for epsilon in (LOW, HIGH):
-        tried = {x: each for (at, x), each in points.items() if at == epsilon}
-        best = min(tried.values(), key=lambda each: each.mean)
+        tried = {x: estimate for (at, x), estimate in points.items() if at == epsilon}
+        best = min(tried.values(), key=lambda estimate: estimate.mean)
         ratios = np.divide(best.runs, tried[TENTH].runs)
         yield from rows_of(
             "split", name, PRINTED, "MAE with the best split over MAE with a tenth", ratios, epsilon=epsilon

@@ -18,7 +18,7 @@ import numpy as np
 
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Grant
-from headcount.bounds import BoundedCounts, Pick, Sample
+from headcount.bounds import BoundedCounts, KeepTopScored, SampleRecords
 from headcount.events.log import EventLog
 from headcount.events.times import LABELS
 from headcount.lab.as_published.counts.laplace_hpa import records_per_user
@@ -31,7 +31,7 @@ from headcount.lab.replicate.fan_jin_lists import lists
 from headcount.lab.replicate.paper import Effort, Paper, Setting
 from headcount.lab.replicate.results import LOG
 from headcount.methods.counts.hand_picked import popularity
-from headcount.noise import add
+from headcount.noise import add_noise
 from headcount.releases.release import Release
 
 EPSILON = 1.0
@@ -199,11 +199,11 @@ def compared(truth: Truth, release: Release) -> Iterator[Number]:
         for k in TOPS:
             yield Number(metric="precision", table="items", k=k, value=metrics.top_precision(exact, released, k))
     if "edges" in release.tables:
-        exact, released = (each[:, :-1] for each in counts_of(release, "edges", truth))
+        exact, released = (counts[:, :-1] for counts in counts_of(release, "edges", truth))
         yield Number(metric="MSE", table="edges", value=metrics.mean_squared_error(exact, released))
         yield Number(metric="KL", table="edges", value=metrics.kl_divergence(exact, released))
-        found = metrics.context_precision(exact, released, 10)
-        yield Number(metric="precision per context", table="edges", k=10, value=found)
+        score = metrics.context_precision(exact, released, 10)
+        yield Number(metric="precision per context", table="edges", k=10, value=score)
         yield from recommended(truth.log, exact, released)
 
 
@@ -220,7 +220,9 @@ def recommended(log: EventLog, exact: Floats, released: Floats) -> Iterator[Numb
 
 def _top(log: EventLog, counts: Floats) -> list[tuple[str, float]]:
     order = np.argsort(-counts, kind="stable")[:10]
-    return [(log.catalogue.labels[each] or str(log.catalogue.ids[each]), float(counts[each])) for each in order]
+    return [
+        (log.catalogue.labels[place] or str(log.catalogue.ids[place]), float(counts[place])) for place in order
+    ]
 
 
 def facts(bench: Bench, trial: Trial) -> Iterator[Number]:  # noqa: ARG001
@@ -254,11 +256,11 @@ def scored(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Measure figure 5: the precision of the noisy scores, from d records of each user and 0.1 ε."""
     noise = bench.noise(trial)
     fewest = _fewest(bench.log)
-    counts = bench.engine.measure(bench.log, Sample(fewest), noise.key())
-    scores = add(counts.items, Grant(trial.epsilon), noise).values.astype(np.float64)
+    counts = bench.engine.measure(bench.log, SampleRecords(fewest), noise.key())
+    scores = add_noise(counts.items, Grant(trial.epsilon), noise).values.astype(np.float64)
     for k in SCORE_TOPS:
-        found = metrics.top_precision(bench.truth.items, scores, k)
-        yield Number(metric="precision", table="items", k=k, value=found)
+        score = metrics.top_precision(bench.truth.items, scores, k)
+        yield Number(metric="precision", table="items", k=k, value=score)
 
 
 def by_theorem_2(bench: Bench, trial: Trial) -> Iterator[Number]:
@@ -273,8 +275,8 @@ def by_theorem_2(bench: Bench, trial: Trial) -> Iterator[Number]:
     best = alike.limit(float(trial.epsilon))
 
     def error(limit: int) -> float:
-        sample = bench.engine.measure(bench.log, Sample(limit), noise.key())
-        return metrics.mean_squared_error(counts, add(sample.items, Grant(trial.epsilon), noise).counts)
+        sample = bench.engine.measure(bench.log, SampleRecords(limit), noise.key())
+        return metrics.mean_squared_error(counts, add_noise(sample.items, Grant(trial.epsilon), noise).counts)
 
     errors = {limit: error(limit) for limit in sorted({*TRIED_BY_EPSILON, best})}
     yield Number(metric="limit", table="items", value=float(best))
@@ -297,10 +299,10 @@ def _sample(bench: Bench, trial: Trial) -> BoundedCounts:
     """Draw the records that SRA or HPA keeps; only the scores of HPA carry noise."""
     limit, noise = int(trial.limit or 0), bench.noise(trial)
     if trial.method == "sra":
-        return bench.engine.measure(bench.log, Sample(limit), noise.key())
-    first = bench.engine.measure(bench.log, Sample(_fewest(bench.log)), noise.key())
-    scores = popularity(add(first.items, Grant(trial.epsilon), noise))
-    return bench.engine.measure(bench.log, Pick(limit, scores), noise.key())
+        return bench.engine.measure(bench.log, SampleRecords(limit), noise.key())
+    first = bench.engine.measure(bench.log, SampleRecords(_fewest(bench.log)), noise.key())
+    scores = popularity(add_noise(first.items, Grant(trial.epsilon), noise))
+    return bench.engine.measure(bench.log, KeepTopScored(limit, scores), noise.key())
 
 
 def _fewest(log: EventLog) -> int:
@@ -315,7 +317,7 @@ def _is_weekly(log: EventLog) -> bool:
 def _week(edges: Floats) -> list[float]:
     """Return the share of each day, Monday first; records without a time are left out."""
     days = edges[:, :-1].sum(axis=0)
-    return [float(each) for each in days / days.sum()]
+    return [float(share) for share in days / days.sum()]
 
 
 FAN_JIN = Paper(

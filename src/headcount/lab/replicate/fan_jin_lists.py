@@ -37,19 +37,23 @@ def lists(table: pa.Table, name: str) -> Sequence[Mapping[str, Any]]:
         for row in table.filter(pc.equal(table["experiment"], "men under 25")).to_pylist()
         if (row["metric"], row["run"]) == ("place in the top 10", 0)
     ]
-    found: dict[str, list[str]] = {}
+    titles_by_method: dict[str, list[str]] = {}
     for row in sorted(rows, key=lambda row: row["x"]):
-        found.setdefault(row["method"], []).append(row["key"])
-    if LOG not in found:
+        titles_by_method.setdefault(row["method"], []).append(row["key"])
+    if LOG not in titles_by_method:
         return ()
-    columns = {"true top 10" if method == LOG else method: found[method] for method in SHOWN if method in found}
+    columns = {
+        "true top 10" if method == LOG else method: titles_by_method[method]
+        for method in SHOWN
+        if method in titles_by_method
+    }
     printed = set(PAPERS_FILMS["the paper's true top 10"])
     return [
-        *(_column(title, films, set(found[LOG])) for title, films in columns.items()),
+        *(_column(title, films, set(titles_by_method[LOG])) for title, films in columns.items()),
         *(_column(title, films, printed) for title, films in PAPERS_FILMS.items()),
     ]
 
 
 def _column(title: str, films: Sequence[str], true: set[str]) -> dict[str, Any]:
-    right = sum(each in true for each in films)
-    return {"title": f"{title} ({right} of 10)", "rows": [{"text": each, "right": each in true} for each in films]}
+    right = sum(film in true for film in films)
+    return {"title": f"{title} ({right} of 10)", "rows": [{"text": film, "right": film in true} for film in films]}

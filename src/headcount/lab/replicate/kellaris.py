@@ -22,7 +22,7 @@ import numpy as np
 
 from headcount._internal.arrays import Floats, Integers
 from headcount.accounting.budget import Grant
-from headcount.bounds import Sample
+from headcount.bounds import SampleRecords
 from headcount.events.log import EventLog
 from headcount.lab.as_published.counts.laplace_hpa import largest_user
 from headcount.lab.compare import metrics
@@ -33,7 +33,7 @@ from headcount.lab.replicate.claims.claims import ALL
 from headcount.lab.replicate.paper import Effort, Paper, Setting
 from headcount.lab.replicate.results import LOG, Estimate, Results, Row, rows_of
 from headcount.methods.counts.smoothing.grouping import Groups, order_by, size_errors
-from headcount.noise import add, scale_for
+from headcount.noise import add_noise, scale_for
 from headcount.releases.release import Release
 
 EPSILONS = ("0.1", "0.693147", "1.098612")
@@ -126,8 +126,8 @@ def tuned(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Measure figure 8: the error that GS expects of each group size, the real one, and what its choice costs."""
     noise, halves = bench.noise(trial), Grant(trial.epsilon).split(_HALVES)
     most = largest_user(bench.log, "items", noise, bench.engine)
-    counts = bench.engine.measure(bench.log, Sample(1), noise.key()).items
-    sample = add(counts, halves["sample"], noise, at_least=1).values
+    counts = bench.engine.measure(bench.log, SampleRecords(1), noise.key()).items
+    sample = add_noise(counts, halves["sample"], noise, at_least=1).values
     scale = float(scale_for(most, halves["sums"].exact))
     estimated, order = size_errors(sample, most, scale, noise.key()), order_by(sample)
     chosen = 1 + int(np.argmin(estimated))
@@ -148,7 +148,7 @@ def sizes_up_to(d: int, many: int) -> list[int]:
     >>> sizes_up_to(100, 5)
     [1, 3, 10, 32, 100]
     """
-    return [int(each) for each in np.unique(np.rint(np.geomspace(1, d, many)))]
+    return [int(size) for size in np.unique(np.rint(np.geomspace(1, d, many)))]
 
 
 def expected_error(counts: Floats, order: Integers, size: int, scale: float) -> float:
@@ -159,34 +159,34 @@ def expected_error(counts: Floats, order: Integers, size: int, scale: float) -> 
     >>> round(expected_error(np.array([3.0, 1.0, 8.0, 8.0]), np.array([0, 1, 2, 3]), 2, scale=6.0), 3)
     12.299
     """
-    groups = Groups.of(order, size)
+    groups = Groups.by_size(order, size)
     averages = np.bincount(groups.labels, counts) / groups.sizes
-    off, spread = np.abs(counts - groups.spread(averages)), groups.spread(scale / groups.sizes)
-    return float((off + spread * np.exp(-off / spread)).sum())
+    bias, spread = np.abs(counts - groups.spread(averages)), groups.spread(scale / groups.sizes)
+    return float((bias + spread * np.exp(-bias / spread)).sum())
 
 
-def derived(found: Results) -> Iterator[Row]:
+def derived(results: Results) -> Iterator[Row]:
     """Return what follows from the measured rows: the curves of figure 8, ratios of MAE, and of data sets."""
-    for row in found.table.to_pylist():
+    for row in results.table.to_pylist():
         if row["experiment"] == "group size" and row["metric"] in CURVES:
             yield Row(**row | {"experiment": "figure 8", "metric": "L1", "method": CURVES[row["metric"]]})
-    names = found.datasets
+    names = results.datasets
     largest: dict[str, Estimate] = {}
     for name in names:
         for rival in RIVALS:
-            gains = _gains(found, name, rival)
+            gains = _gains(results, name, rival)
             for epsilon, gain in gains.items():
                 yield from rows_of("gains", name, GS, f"gain over {rival} by epsilon", gain.runs, epsilon=epsilon)
-            best = max(gains.values(), key=lambda each: each.mean)
+            best = max(gains.values(), key=lambda estimate: estimate.mean)
             yield from rows_of("gains", name, GS, f"largest gain over {rival}", best.runs)
             if rival == RIVALS[0]:
                 largest[name] = best
-    yield from _between(found, names, largest)
+    yield from _between(results, names, largest)
 
 
-def _gains(found: Results, name: str, rival: str) -> dict[float, Estimate]:
+def _gains(results: Results, name: str, rival: str) -> dict[float, Estimate]:
     """Return by ε how many times smaller the MAE of GS is than another one, run by run."""
-    theirs, ours = (found.points("comparison", name, "MAE", method) for method in (rival, GS))
+    theirs, ours = (results.points("comparison", name, "MAE", method) for method in (rival, GS))
     return {
         epsilon: Estimate.of(np.divide(theirs[epsilon, x].runs, ours[epsilon, x].runs).tolist())
         for epsilon, x in ours
@@ -194,20 +194,20 @@ def _gains(found: Results, name: str, rival: str) -> dict[float, Estimate]:
     }
 
 
-def _between(found: Results, names: Sequence[str], largest: Mapping[str, Estimate]) -> Iterator[Row]:
+def _between(results: Results, names: Sequence[str], largest: Mapping[str, Estimate]) -> Iterator[Row]:
     """Compare the data sets, run by run."""
     if len(names) < 2:
         return
     sizes = []
     for name in names:
-        [best] = found.points("group size", name, "best group size", GS).values()
+        [best] = results.points("group size", name, "best group size", GS).values()
         sizes.append(best.runs)
     ratios = np.max(sizes, axis=0) / np.min(sizes, axis=0)
     metric = "largest best group size over smallest"
     yield from rows_of("group size", ALL, GS, metric, ratios, epsilon=float(TUNED_AT))
-    others = [each for name, each in largest.items() if name != CHECKIN]
+    others = [estimate for name, estimate in largest.items() if name != CHECKIN]
     if CHECKIN in largest:
-        following = max(others, key=lambda each: each.mean)
+        following = max(others, key=lambda estimate: estimate.mean)
         ratios = np.divide(largest[CHECKIN].runs, following.runs)
         metric = f"gain over {RIVALS[0]} on {CHECKIN} over the next largest"
         yield from rows_of("gains", ALL, GS, metric, ratios)

@@ -138,7 +138,7 @@ class Reproduction:
     @property
     def counts(self) -> dict[str, int]:
         """How many claims have each verdict."""
-        counted = Counter(each.verdict for each in self.verdicts)
+        counted = Counter(verdict.verdict for verdict in self.verdicts)
         return {word: counted[word] for word in WORDS}
 
     @cached_property
@@ -158,20 +158,20 @@ class Reproduction:
             "seconds": round(self.seconds, 1),
             "datasets": {
                 name: {
-                    "name": each.name,
+                    "name": dataset.name,
                     "same": self.claims.data(name).same,
-                    "kind": each.kind,
-                    "scale": each.scale,
-                    "provenance": each.provenance,
+                    "kind": dataset.kind,
+                    "scale": dataset.scale,
+                    "provenance": dataset.provenance,
                 }
-                for name, each in self.datasets.items()
+                for name, dataset in self.datasets.items()
             },
             "absent": dict(self.absent),
         }
 
     def document(self) -> dict[str, Any]:
         """Return all of it as plain data."""
-        claims = [each.to_json() for each in self.verdicts]
+        claims = [verdict.to_json() for verdict in self.verdicts]
         return {**self.summary(), "claims": claims, "table": self.rows}
 
 
@@ -198,12 +198,12 @@ class Prepared:
         """Run everything, and judge the claims; ``parts`` and ``keep`` are those of the grid."""
         begin = time.monotonic()
         paper, claims = self.paper, self.claims
-        logs = {name: paper.log_of(each) for name, each in self.datasets.items()}
+        logs = {name: paper.log_of(dataset) for name, dataset in self.datasets.items()}
         grid = TrialGrid(logs=logs, trials=self.trials, measures=paper.measures, seed=seed)
         measured = run_grid(grid, parts, processes=processes, progress=progress, keep=keep)
         rows = list(tidy(measured, self.settings, paper.elsewhere))
         table = table_of([*rows, *paper.derived(Results(table_of(rows)))])
-        stand_ins = [name for name, each in self.datasets.items() if each.kind == "stand-in"]
+        stand_ins = [name for name, dataset in self.datasets.items() if dataset.kind == "stand-in"]
         verdicts = judge_all(claims, Results(table), self.absent, stand_ins)
         seconds = time.monotonic() - begin
         return Reproduction(paper, claims, table, verdicts, self.datasets, self.absent, self.effort, seed, seconds)
@@ -218,7 +218,7 @@ def prepare(
         raise UsageError(f"runs must be at least {FEWEST_RUNS}: fewer have no intervals", given=effort.runs)
     claims = at_hand(paper.claims, folder)
     datasets, absent = gather(claims, folder)
-    claims = claims.with_parts([name for name, each in datasets.items() if not each.as_published])
+    claims = claims.with_parts([name for name, dataset in datasets.items() if not dataset.as_published])
     return Prepared(paper, claims, effort, datasets, absent, list(paper.settings(effort, datasets)))
 
 
@@ -256,36 +256,36 @@ def gather(claims: Claims, folder: str | os.PathLike[str] | None) -> tuple[dict[
     """
     claims = at_hand(claims, folder)
     shape_alone = {case.dataset for claim in claims.claim if claim.shape_alone for case in claim.cases}
-    found: dict[str, Dataset] = {}
+    datasets: dict[str, Dataset] = {}
     absent: dict[str, str] = {}
     last: AbsentError | None = None
-    for each in claims.dataset:
-        if each.name == ALL:
+    for data in claims.dataset:
+        if data.name == ALL:
             continue
-        kind = form_of(each.name, folder) if each.name in ENTRIES else None
-        if kind == "stand-in" and each.paper not in shape_alone:
-            absent[each.paper] = f"{each.note}, which cannot decide it{_better(each)}"
-        elif each.name not in ENTRIES:
-            absent[each.paper] = f"{each.note}{_better(each)}"
+        kind = form_of(data.name, folder) if data.name in ENTRIES else None
+        if kind == "stand-in" and data.paper not in shape_alone:
+            absent[data.paper] = f"{data.note}, which cannot decide it{_better(data)}"
+        elif data.name not in ENTRIES:
+            absent[data.paper] = f"{data.note}{_better(data)}"
         else:
             try:
-                found[each.paper] = load(each.name, folder)
+                datasets[data.paper] = load(data.name, folder)
             except AbsentError as error:
-                absent[each.paper], last = f"{each.name} is not at hand ({error.remedy}){_better(each)}", error
-    if ALL in {each.paper for each in claims.dataset} and (last is not None or len(found) < FEWEST_COMPARED):
+                absent[data.paper], last = f"{data.name} is not at hand ({error.remedy}){_better(data)}", error
+    if ALL in {data.paper for data in claims.dataset} and (last is not None or len(datasets) < FEWEST_COMPARED):
         absent[ALL] = "data sets are compared, and not all that this takes are at hand"
-    if last is not None and all(each.kind == "stand-in" for each in found.values()):
+    if last is not None and all(dataset.kind == "stand-in" for dataset in datasets.values()):
         raise AbsentError(
             f"none of the data of {claims.paper.name} is at hand: {last.problem}", remedy=last.remedy
         )
-    return found, absent
+    return datasets, absent
 
 
 def _better(data: PaperData) -> str:
     """Say where to get what would be taken first."""
     return "".join(
-        f"; for {'the data of the paper' if each.same else each.name} {where_to_get(each.name)}"
-        for each in data.first
+        f"; for {'the data of the paper' if candidate.same else candidate.name} {where_to_get(candidate.name)}"
+        for candidate in data.first
     )
 
 

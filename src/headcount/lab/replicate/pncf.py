@@ -20,13 +20,13 @@ from typing import Any, cast
 import numpy as np
 
 from headcount._internal.arrays import Floats, Integers
-from headcount.engines.local.row_reader import collected
+from headcount.engines.local.row_reader import collect_rows
 from headcount.events.contexts import Context
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 from headcount.lab.as_published.recommender.pncf import Settings
 from headcount.lab.as_published.recommender.pncf_operations import Mechanism, truncation
-from headcount.lab.compare.splits import Split, one_of_each
+from headcount.lab.compare.splits import Split, split_one_per_user
 from headcount.lab.compare.trials import Bench, Number, Trial, numbers_of, run_name, seed_of
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.recommender.candidates import By, Candidates, candidates
@@ -92,7 +92,7 @@ def with_ratings(data: Dataset) -> EventLog:
 
 def ratings_in(log: EventLog) -> Ratings:
     """Read the ratings from a log that has them as its context."""
-    rows = collected(EncodedLog(log))
+    rows = collect_rows(EncodedLog(log))
     rated = rows.cells % log.width < len(STARS)
     what = rows.cells[rated].astype(np.int64)
     _, who = np.unique(rows.users[rated], return_inverse=True)  # only those who rated
@@ -117,7 +117,7 @@ def _shared(bench: Bench, trial: Trial, configuration: str) -> tuple[Split, Cand
     run = run_name(bench.seed, trial.dataset, trial.run)
     last = _kept[-1] if _kept and _kept[-1].log is bench.log and _kept[-1].name[0] == run else None
     if last is None or (configuration and last.name[1] != configuration):
-        split = last.split if last else one_of_each(ratings_in(bench.log), seed_of(bench.seed, run))
+        split = last.split if last else split_one_per_user(ratings_in(bench.log), seed_of(bench.seed, run))
         some = None
         if configuration:
             near = neighbourhood(configuration, 1)
@@ -163,8 +163,8 @@ def measured(bench: Bench, trial: Trial) -> Iterator[Number]:
             places, similarity = Settings(neighbourhood=near, mechanism=mechanism).chosen(some, noise)
             if mechanism.truncated:
                 yield from _theorems(some, places, k, mechanism)
-        told = near.told(some, places, similarity)
-        yield Number(metric="MAE", table="items", k=k, value=split.mean_absolute_error(told))
+        predicted = near.predict_candidates(some, places, similarity)
+        yield Number(metric="MAE", table="items", k=k, value=split.mean_absolute_error(predicted))
 
 
 def _theorems(some: Candidates, places: Integers, k: int, mechanism: Mechanism) -> Iterator[Number]:
@@ -193,18 +193,18 @@ def without_neighbours(bench: Bench, trial: Trial) -> Iterator[Number]:
     words = dict(trial.parameters)
     split, _ = _shared(bench, trial, "")
     means = split.train.means[split.queries.users]
-    told = means if words["as"] == USER_MEAN else _privately(split, trial, bench)
+    predicted = means if words["as"] == USER_MEAN else _predict_privately(split, trial, bench)
     for k in words["ks"]:
-        yield Number(metric="MAE", table="items", k=k, value=split.mean_absolute_error(told))
+        yield Number(metric="MAE", table="items", k=k, value=split.mean_absolute_error(predicted))
 
 
-def _privately(split: Split, trial: Trial, bench: Bench) -> Floats:
+def _predict_privately(split: Split, trial: Trial, bench: Bench) -> Floats:
     """Fit the proven model, and let each user predict from their own ratings."""
     model = fit_ratings(split.train, trial.epsilon, DELTA, WITHIN, bench.noise(trial))
-    told = np.empty(split.truth.size)
+    predicted = np.empty(split.truth.size)
     for place, (user, item) in enumerate(zip(*split.queries, strict=True)):
-        told[place] = model.predict(*split.train.of_user(user), np.array([item], dtype=np.int32))[0]
-    return told
+        predicted[place] = model.predict(*split.train.of_user(user), np.array([item], dtype=np.int32))[0]
+    return predicted
 
 
 PNCF = Paper(

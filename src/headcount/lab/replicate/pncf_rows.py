@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from headcount._internal.extras import needed
+from headcount._internal.extras import require_package
 from headcount.lab.replicate.results import Estimate, Results, Row, rows_of
 
 CONFIGURATIONS = ("item-pcc", "item-cos", "user-pcc", "user-cos")
@@ -19,37 +19,37 @@ MOST = 300.0
 """The largest -log10 p that is written down."""
 
 
-def derived(found: Results) -> Iterator[Row]:
+def derived(results: Results) -> Iterator[Row]:
     """Return what claims are judged by: two methods are compared on the same ratings in each run."""
-    for name in found.datasets:
+    for name in results.datasets:
         for configuration in CONFIGURATIONS:
-            yield from _ratios(found, name, configuration)
-            yield from _tests(found, name, configuration)
+            yield from _ratios(results, name, configuration)
+            yield from _tests(results, name, configuration)
         for configuration in BUDGETED:
-            yield from _budget(found, name, configuration)
+            yield from _budget(results, name, configuration)
 
 
-def _ratios(found: Results, name: str, configuration: str) -> Iterator[Row]:
+def _ratios(results: Results, name: str, configuration: str) -> Iterator[Row]:
     for method, other in RATIOS:
-        ours, theirs = (_curve(found, name, configuration, each) for each in (method, other))
+        ours, theirs = (_curve(results, name, configuration, entry) for entry in (method, other))
         for k in ours:
             ratios = np.divide(ours[k].runs, theirs[k].runs)
             yield from rows_of(configuration, name, method, f"MAE over that of {other}", ratios, epsilon=1.0, x=k)
-    plain, ours, theirs = (_curve(found, name, configuration, each) for each in ("non-private", "PNCF", "DP"))
+    plain, ours, theirs = (_curve(results, name, configuration, entry) for entry in ("non-private", "PNCF", "DP"))
     for k in plain:
-        cost, dearer = (np.subtract(each[k].runs, plain[k].runs) for each in (ours, theirs))
+        cost, dearer = (np.subtract(entry[k].runs, plain[k].runs) for entry in (ours, theirs))
         shares = cost / max(dearer.mean(), _NOTHING)  # of one run it may be next to nothing
         yield from rows_of(configuration, name, "PNCF", "cost over that of DP", shares, epsilon=1.0, x=k)
 
 
-def _tests(found: Results, name: str, configuration: str) -> Iterator[Row]:
+def _tests(results: Results, name: str, configuration: str) -> Iterator[Row]:
     """Test in each run whether the MAEs of two methods differ, paired over k."""
     for method in TESTED:
-        ours, theirs = (_curve(found, name, configuration, each) for each in (method, "DP"))
+        ours, theirs = (_curve(results, name, configuration, entry) for entry in (method, "DP"))
         pairs = np.array([[curve[k].runs for k in ours] for curve in (ours, theirs)])
-        tested = [paired(*each) for each in np.moveaxis(pairs, 2, 0)]
+        tested = [paired(*entry) for entry in np.moveaxis(pairs, 2, 0)]
         for place, metric in enumerate(("t", "-log10 p")):
-            values = [each[place] for each in tested]
+            values = [entry[place] for entry in tested]
             yield from rows_of(
                 "t-tests", name, method, f"{metric} against DP, {configuration}", values, epsilon=1.0
             )
@@ -58,10 +58,10 @@ def _tests(found: Results, name: str, configuration: str) -> Iterator[Row]:
 def paired(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:
     """Return t and -log10 p of the two-tailed paired t-test; t is positive where the others are larger.
 
-    >>> [round(each, 3) for each in paired([1.0, 2.0, 3.0], [2.0, 3.5, 4.0])]
+    >>> [round(number, 3) for number in paired([1.0, 2.0, 3.0], [2.0, 3.5, 4.0])]
     [7.0, 1.703]
     """
-    with needed("the paired t-test", "scipy", "lab"):
+    with require_package("the paired t-test", "scipy", "lab"):
         from scipy.stats import ttest_rel
 
     apart = np.subtract(theirs, ours)
@@ -72,15 +72,15 @@ def paired(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float
     return float(result.statistic), MOST if p <= 0 else min(MOST, -math.log10(p))
 
 
-def _budget(found: Results, name: str, configuration: str) -> Iterator[Row]:
+def _budget(results: Results, name: str, configuration: str) -> Iterator[Row]:
     experiment = f"budget {configuration}"
-    curve = _curve(found, name, experiment, "PNCF")
+    curve = _curve(results, name, experiment, "PNCF")
     first, early, late, last = (np.array(curve[epsilon].runs) for epsilon in (0.1, 0.4, 0.7, 1.0))
     falls = np.where(first > last, (first - early) / np.maximum(first - last, _NOTHING), 0.0)
     yield from rows_of(experiment, name, "PNCF", "share of the fall up to 0.4", falls)
     yield from rows_of(experiment, name, "PNCF", "MAE at 0.7 over that at 1", late / last)
 
 
-def _curve(found: Results, name: str, experiment: str, method: str) -> dict[float, Estimate]:
-    points = found.points(experiment, name, "MAE", method)
-    return {x: each for (_, x), each in points.items() if x is not None}
+def _curve(results: Results, name: str, experiment: str, method: str) -> dict[float, Estimate]:
+    points = results.points(experiment, name, "MAE", method)
+    return {x: estimate for (_, x), estimate in points.items() if x is not None}

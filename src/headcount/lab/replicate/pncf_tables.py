@@ -48,11 +48,13 @@ def _table_3_1(table: pa.Table) -> Iterator[dict[str, Any]]:
             runs.setdefault(place, {}).setdefault(row["method"], []).append(row["value"])
     for dataset in dict.fromkeys(place[0] for place in runs):
         shown = [
-            name for name in _COLUMNS if any(name in each for place, each in runs.items() if place[0] == dataset)
+            name
+            for name in _COLUMNS
+            if any(name in by_name for place, by_name in runs.items() if place[0] == dataset)
         ]
         rows = [
-            [NAMES[place[1]], number(place[2]), *(f"{Estimate.of(found[name]).mean:.4f}" for name in shown)]
-            for place, found in runs.items()
+            [NAMES[place[1]], number(place[2]), *(f"{Estimate.of(by_name[name]).mean:.4f}" for name in shown)]
+            for place, by_name in runs.items()
             if place[0] == dataset
         ]
         title, columns = f"Table 3.1 again: MAE, {dataset}", ["by", "k", *shown]
@@ -60,7 +62,7 @@ def _table_3_1(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def _guarantees(table: pa.Table) -> dict[str, Any]:
-    known = set(table["method"].to_pylist())
-    rows = [[name, said] for name, said in GUARANTEES.items() if name in known]
+    methods = set(table["method"].to_pylist())
+    rows = [[name, text] for name, text in GUARANTEES.items() if name in methods]
     columns = ["method", "guarantee"]
     return {"title": "What each method really guarantees", "columns": columns, "words": columns, "rows": rows}

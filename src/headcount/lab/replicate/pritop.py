@@ -21,8 +21,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import UNDRAWN, TagWeights
-from headcount.engines.local.row_reader import collected
+from headcount.bounds import NO_SECRET, TagWeights
+from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog, read_events
 from headcount.events.tag_assignments import Tagging
@@ -47,9 +47,9 @@ from headcount.lab.replicate.results import LOG, Results, Row
 from headcount.lab.tags.topics import fit_topics
 from headcount.lab.tags.usefulness import enough_tags, largest_factor
 from headcount.methods.tags.model import TagModel
-from headcount.noise import SeededNoise, add
+from headcount.noise import SeededNoise, add_noise
 
-EPSILONS, LOSS_EPSILONS = tuple(f"{each / 10:g}" for each in range(1, 11)), ("0.1", "0.3", "0.5", "0.7", "1")
+EPSILONS, LOSS_EPSILONS = tuple(f"{tenths / 10:g}" for tenths in range(1, 11)), ("0.1", "0.3", "0.5", "0.7", "1")
 QUICK_EPSILONS = ("0.1", "0.5", "0.7", "0.8", "1")
 TOPICS, QUICK_TOPICS = tuple(range(10, 101, 10)), (10, 60, 100)
 USUAL_TOPICS = 100
@@ -98,8 +98,13 @@ def settings(effort: Effort, datasets: Mapping[str, Dataset]) -> Iterator[Settin
 
 def sizes(bench: Bench, _: Trial) -> Iterator[Number]:
     """Measure table 4.2."""
-    found = tagging_of(bench.log)
-    counts = {"records": found.size, "users": found.people, "resources": found.resources, "tags": found.tags}
+    tagging = tagging_of(bench.log)
+    counts = {
+        "records": tagging.size,
+        "users": tagging.people,
+        "resources": tagging.resources,
+        "tags": tagging.tags,
+    }
     return numbers_of(counts)
 
 
@@ -135,8 +140,8 @@ def theorems(tagging: Tagging, done: Replaced, many: int) -> Iterator[Number]:
         # each of its terms is at least 1: Q is no less than the number of candidates
         most = np.zeros(tagging.people, dtype=np.int64)
         np.maximum.at(most, done.users, done.candidates[done.topics])
-        met = most[there] <= largest_factor(1.0, SELECTED["alpha"], SELECTED["delta"])
-        yield Number(metric="share of users that meet the condition on Q", value=float(met.mean()))
+        meets_condition = most[there] <= largest_factor(1.0, SELECTED["alpha"], SELECTED["delta"])
+        yield Number(metric="share of users that meet the condition on Q", value=float(meets_condition.mean()))
 
 
 def lists(bench: Bench, trial: Trial) -> Iterator[Number]:
@@ -162,8 +167,8 @@ def _ours(hidden: Hidden, noise: SeededNoise) -> Iterator[Number]:
         release = TagModel().release(log, Grant(epsilon, DELTA), noise, Assignments(hidden.left))
         for name, own in (("tag-model", True), ("tag-model without own tags", False)):
             yield from _measured(f"{name} (ε = {epsilon})", hidden, by_model(hidden, release, own=own))
-        popular = add(
-            Assignments(hidden.left).measure(log, TagWeights("l2"), UNDRAWN), Grant(epsilon, DELTA), noise
+        popular = add_noise(
+            Assignments(hidden.left).measure(log, TagWeights("l2"), NO_SECRET), Grant(epsilon, DELTA), noise
         )
         yield from _measured(f"popularity (ε = {epsilon})", hidden, by_popularity(hidden, popular.counts))
 
@@ -177,14 +182,14 @@ def _measured(name: str, hidden: Hidden, best: NDArray[np.integer]) -> Iterator[
 def _deleted(tagging: Tagging, kept: float) -> float:
     """Return the semantic loss of tag suppression: a deleted tag counts 1."""
     entries, of_entry = np.unique(np.stack([tagging.user, tagging.tag]), axis=1, return_inverse=True)
-    gone = np.ones(entries.shape[1])
-    gone[of_entry.ravel()[most_used(tagging, kept)]] = 0.0
-    return semantic_loss(entries[0], gone)
+    is_deleted = np.ones(entries.shape[1])
+    is_deleted[of_entry.ravel()[most_used(tagging, kept)]] = 0.0
+    return semantic_loss(entries[0], is_deleted)
 
 
-def derived(found: Results) -> Iterator[Row]:
+def derived(results: Results) -> Iterator[Row]:
     """Tell apart what runs measured at several ε, and return what claims and charts look for besides."""
-    rows = found.table.to_pylist()
+    rows = results.table.to_pylist()
     yield from _of_losses([row for row in rows if row["experiment"] == "measured losses"])
     yield from _of_lists([row for row in rows if row["experiment"] == "measured lists"])
 
@@ -234,12 +239,12 @@ def _of_lists(rows: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
     for (dataset, run, metric, method), ours in values.items():
         if method != LISTS["pritop"]:
             continue
-        rival, truth = (values[dataset, run, metric, LISTS[each]] for each in ("suppression 0.8", "true"))
-        made = [("t-test", f"t of {metric}", _t(ours, rival))]
+        rival, truth = (values[dataset, run, metric, LISTS[label]] for label in ("suppression 0.8", "true"))
+        derived_rows = [("t-test", f"t of {metric}", _t(ours, rival))]
         if metric == "recall":
-            made += [("ratios", "recall over suppression (0.8)", ours[-1] / rival[-1])]
-            made += [("ratios", "recall over the true data", ours[-1] / truth[-1])]
-        for experiment, what, value in made:
+            derived_rows += [("ratios", "recall over suppression (0.8)", ours[-1] / rival[-1])]
+            derived_rows += [("ratios", "recall over the true data", ours[-1] / truth[-1])]
+        for experiment, what, value in derived_rows:
             yield Row(experiment, dataset, method, "items", None, None, what, None, run, float(value))
 
 
@@ -259,18 +264,20 @@ def pairs_as_items(data: Dataset) -> EventLog:
     table = pa.Table.from_batches(batches)
     resource, tag = (table[name].to_numpy().astype(np.int64) for name in ("item", "tag"))
     pair = (resource << _SHIFT) | tag
-    made = pa.table({"user": table["user"], "item": pair})
-    return replace(read_events(made, user="user", item="item", items=np.unique(pair).tolist()), counting="users")
+    pair_rows = pa.table({"user": table["user"], "item": pair})
+    return replace(
+        read_events(pair_rows, user="user", item="item", items=np.unique(pair).tolist()), counting="users"
+    )
 
 
 def tagging_of(log: EventLog) -> Tagging:
     """Read the assignments of a log whose items are pairs; resources and tags are those that occur."""
-    rows = collected(EncodedLog(log))
+    rows = collect_rows(EncodedLog(log))
     pairs = np.array(log.catalogue.ids, dtype=np.int64)[rows.cells]
     resources, resource = np.unique(pairs >> _SHIFT, return_inverse=True)
     tags, tag = np.unique(pairs & ((1 << _SHIFT) - 1), return_inverse=True)
-    people, user = np.unique(rows.users, return_inverse=True)
-    return Tagging.of(user, resource, tag, people=people.size, resources=resources.size, tags=tags.size)
+    users, user = np.unique(rows.users, return_inverse=True)
+    return Tagging.of(user, resource, tag, people=users.size, resources=resources.size, tags=tags.size)
 
 
 def _draws(bench: Bench, trial: Trial) -> np.random.Generator:

@@ -93,7 +93,7 @@ def table_of(rows: Iterable[Row]) -> pa.Table:
     1
     """
     columns = list(zip(*rows, strict=True)) or [()] * len(SCHEMA)
-    arrays = [pa.array(list(each), field.type) for each, field in zip(columns, SCHEMA, strict=True)]
+    arrays = [pa.array(list(values), field.type) for values, field in zip(columns, SCHEMA, strict=True)]
     return pa.table(arrays, schema=SCHEMA)
 
 
@@ -132,7 +132,7 @@ class Estimate:
 def number(value: float) -> str:
     """Write a number with three digits, as a person would.
 
-    >>> [number(each) for each in (0.0, 0.12345, 12345.6, 4.0, 98765432.0, 1e-7)]
+    >>> [number(value) for value in (0.0, 0.12345, 12345.6, 4.0, 98765432.0, 1e-7)]
     ['0', '0.123', '12,300', '4', '9.88e7', '1e-7']
     """
     if value == 0:
@@ -155,12 +155,12 @@ class Results:
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
-        self._found: dict[tuple[str, ...], dict[Key, list[float]]] = {}
+        self._values_by_key: dict[tuple[str, ...], dict[Key, list[float]]] = {}
         for row in table.to_pylist():
             if row["key"] is not None:
                 continue
             key = tuple(row[name] for name in ("experiment", "dataset", "table", "metric", "method"))
-            self._found.setdefault(key, {}).setdefault((row["epsilon"], row["x"]), []).append(row["value"])
+            self._values_by_key.setdefault(key, {}).setdefault((row["epsilon"], row["x"]), []).append(row["value"])
 
     @property
     def datasets(self) -> list[str]:
@@ -179,13 +179,13 @@ class Results:
         x: Sequence[float] = (),
     ) -> Points:
         """Return an estimate for each (ε, x) there is, or for those asked for; none at all is an error."""
-        found = self._found.get((experiment, dataset, table, metric, method), {})
+        by_key = self._values_by_key.get((experiment, dataset, table, metric, method), {})
         chosen = {
             (at_epsilon, at): Estimate.of(values)
-            for (at_epsilon, at), values in sorted(found.items(), key=lambda each: _order(each[0]))
+            for (at_epsilon, at), values in sorted(by_key.items(), key=lambda entry: _order(entry[0]))
             if (not epsilon or at_epsilon in epsilon) and (not x or at in x)
         }
-        missing = [each for each in x if not any(at == each for _, at in chosen)]
+        missing = [x_value for x_value in x if not any(at == x_value for _, at in chosen)]
         if not chosen or missing:
             at = f" at {', '.join(map(str, missing))}" if missing else ""
             raise MissingResultError(f"no {metric} of {method} on {dataset} ({experiment}, {table}){at}")

@@ -64,8 +64,8 @@ def draw(rng: np.random.Generator, edges: Ints, many: int) -> Ints:
     >>> np.bincount(draw(generator(1), np.array([3, 4]), 1_000)).tolist()
     [730, 270]
     """
-    found: Ints = np.searchsorted(edges, below(rng, int(edges[-1]), many), side="right")
-    return found
+    drawn: Ints = np.searchsorted(edges, below(rng, int(edges[-1]), many), side="right")
+    return drawn
 
 
 def lookup(weights: Ints, size: int) -> Ints:
@@ -75,8 +75,8 @@ def lookup(weights: Ints, size: int) -> Ints:
     [0, 0, 0, 0, 0, 0, 2, 2]
     """
     edges = np.cumsum(weights)
-    found: Ints = np.searchsorted(edges, np.arange(size) * edges[-1] // size, side="right")
-    return found
+    drawn: Ints = np.searchsorted(edges, np.arange(size) * edges[-1] // size, side="right")
+    return drawn
 
 
 def activity(rng: np.random.Generator, users: int, total: int, *, least: int, most: int) -> Ints:

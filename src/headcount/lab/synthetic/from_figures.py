@@ -45,7 +45,7 @@ def log_like(
     counts = _numbers(activity, people)
     if distinct:
         blocks = list(distinct_items(rng, np.minimum(counts, shares.size), popularity, rows=_ROWS))
-        users, items = (np.concatenate(each) for each in zip(*blocks, strict=True))
+        users, items = (np.concatenate(columns) for columns in zip(*blocks, strict=True))
     else:
         users = np.repeat(np.arange(people), counts)
         items = draw(rng, np.cumsum(popularity), users.size)
@@ -62,10 +62,10 @@ def log_like(
     )
 
 
-def _numbers(activity: EstimatedActivity, people: int) -> Ints:
+def _numbers(activity: EstimatedActivity, users: int) -> Ints:
     """Return how many records each person has: evenly spread over the law, so that chance plays no part in it."""
     order = np.argsort(activity.records)
     passed = np.cumsum(activity.users[order])
-    asked = (np.arange(people) + 0.5) / people * passed[-1]
-    found = activity.records[order][np.minimum(np.searchsorted(passed, asked), order.size - 1)]
-    return np.asarray(np.maximum(np.rint(found), 1), dtype=np.int64)
+    targets = (np.arange(users) + 0.5) / users * passed[-1]
+    numbers = activity.records[order][np.minimum(np.searchsorted(passed, targets), order.size - 1)]
+    return np.asarray(np.maximum(np.rint(numbers), 1), dtype=np.int64)

@@ -119,9 +119,9 @@ def ratings(
     )
     popularity = whole(np.exp(1.4 * rng.standard_normal(items) + 0.5 * quality))
     pairs = []
-    for each in range(_TASTES):
-        members = np.flatnonzero(taste == each)
-        liked = popularity * np.where(genre == each, 4, 1)
+    for taste_class in range(_TASTES):
+        members = np.flatnonzero(taste == taste_class)
+        liked = popularity * np.where(genre == taste_class, 4, 1)
         pairs += [(members[who], what) for who, what in distinct_items(rng, counts[members], liked, rows=5_000)]
     user, item = (np.concatenate(column) for column in zip(*pairs, strict=True))
     bias, began = 0.4 * rng.standard_normal(users), below(rng, 900 * _DAY, users)
@@ -241,7 +241,7 @@ def _visits(*, users: int, venues: int, events: int, seed: int) -> tuple[pa.Tabl
     weights = _popularity(rng, landmarks, venues)
     venue = _venues_visited(rng, user, counts, weights=weights, landmarks=landmarks, district=district)
 
-    hours = np.stack([lookup(_hours_of_week(each.week, each.opens, each.hours), 4096) for each in KINDS])
+    hours = np.stack([lookup(_hours_of_week(kind.week, kind.opens, kind.hours), 4096) for kind in KINDS])
     hour = hours[kind[venue], below(rng, 4096, events)] + 168 * below(rng, WEEKS, events)
     time = _MONDAY + hour * _HOUR + below(rng, _HOUR, events)
     order = np.argsort(time, kind="stable")

@@ -35,8 +35,15 @@ _WORDS: dict[str, Any] = tomllib.loads(
     resources.files("headcount.lab.synthetic").joinpath("words.toml").read_text(encoding="utf-8")
 )
 KINDS = tuple(
-    Kind(each["label"], each["share"], tuple(each["week"]), each["opens"], tuple(each["hours"]), each["patterns"])
-    for each in _WORDS["kind"]
+    Kind(
+        entry["label"],
+        entry["share"],
+        tuple(entry["week"]),
+        entry["opens"],
+        tuple(entry["hours"]),
+        entry["patterns"],
+    )
+    for entry in _WORDS["kind"]
 )
 LANDMARKS: tuple[tuple[str, str], ...] = tuple((name, label) for name, label in _WORDS["landmarks"])
 DISTRICTS: list[str] = _WORDS["districts"]

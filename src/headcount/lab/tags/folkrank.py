@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Floats
-from headcount._internal.extras import needed
+from headcount._internal.extras import require_package
 from headcount.events.tag_assignments import Tagging
 
 Integers = NDArray[np.integer[Any]]
@@ -56,11 +56,11 @@ class FolkRank:
     @cached_property
     def walk(self) -> Any:
         """How weight is passed on, as a sparse matrix whose columns sum to 1, or to 0 where there is no edge."""
-        with needed("FolkRank", "scipy", "lab"):
+        with require_package("FolkRank", "scipy", "lab"):
             from scipy import sparse
 
-        each, ones = self.tagging, np.ones(self.tagging.size)
-        ends = (each.user, each.resource + self._users, each.tag + self._tags_from)
+        tagging, ones = self.tagging, np.ones(self.tagging.size)
+        ends = (tagging.user, tagging.resource + self._users, tagging.tag + self._tags_from)
         pairs = [(ends[a], ends[b]) for a in range(3) for b in range(3) if a != b]
         rows, columns = (np.concatenate(side) for side in zip(*pairs, strict=True))
         edges = sparse.csr_matrix((np.tile(ones, 6), (rows, columns)), shape=(self.nodes, self.nodes))
@@ -76,19 +76,19 @@ class FolkRank:
         """Yield the places of some questions, and how much each tag gains for each of them; in no fixed order."""
         total = self.nodes + self._users + self.tagging.resources
         common = self._reached(np.ones((self.nodes, 1)))[:, 0] / total + self._left - self._without
-        things, which = np.unique(resources, return_inverse=True)
-        asked, who = np.unique(users, return_inverse=True)
-        if asked.size + things.size > users.size:  # hardly anything is asked about twice
+        unique_resources, which = np.unique(resources, return_inverse=True)
+        unique_users, who = np.unique(users, return_inverse=True)
+        if unique_users.size + unique_resources.size > users.size:  # hardly anything is asked about twice
             for first in range(0, users.size, _CHUNK):
                 places = np.arange(first, min(first + _CHUNK, users.size))
                 pairs = [(users[places], self._users), (resources[places] + self._users, self.tagging.resources)]
                 yield places, self._parts(pairs) / total + common
             return
-        of_users = self._parts([(asked, self._users)]) / total
+        of_users = self._parts([(unique_users, self._users)]) / total
         order = np.argsort(which, kind="stable")
         ends = np.cumsum(np.bincount(which))
-        for first in range(0, things.size, _CHUNK):
-            some = things[first : first + _CHUNK]
+        for first in range(0, unique_resources.size, _CHUNK):
+            some = unique_resources[first : first + _CHUNK]
             parts = self._parts([(some + self._users, self.tagging.resources)]) / total
             places = order[(ends[first - 1] if first else 0) : ends[first + some.size - 1]]
             yield places, of_users[who[places]] + parts[which[places] - first] + common
@@ -133,7 +133,7 @@ class FolkRank:
 
         A preference for a few nodes is still sparse when it is passed on first, and in the end tags alone count.
         """
-        with needed("FolkRank", "scipy", "lab"):
+        with require_package("FolkRank", "scipy", "lab"):
             from scipy import sparse
 
         fed = (1 - self.damping) * preference
@@ -154,8 +154,8 @@ def best_places(scores: Floats, k: int) -> Integers:
     """
     k = min(k, scores.shape[1])
     bar = -np.partition(-scores, k - 1, axis=1)[:, k - 1 : k]
-    found = np.empty((scores.shape[0], k), dtype=np.int64)
-    for row, (each, least) in enumerate(zip(scores, bar[:, 0], strict=True)):
-        candidates = np.flatnonzero(each >= least)
-        found[row] = candidates[np.argsort(-each[candidates], kind="stable")[:k]]
-    return found
+    best = np.empty((scores.shape[0], k), dtype=np.int64)
+    for row, (row_scores, least) in enumerate(zip(scores, bar[:, 0], strict=True)):
+        candidates = np.flatnonzero(row_scores >= least)
+        best[row] = candidates[np.argsort(-row_scores[candidates], kind="stable")[:k]]
+    return best

@@ -48,8 +48,8 @@ def fit_topics(tagging: Tagging, many: int, seed: int, sweeps: int = SWEEPS) -> 
 
     >>> blocks = Tagging.of([0] * 8, [0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 0, 1, 2, 3, 2, 3],
     ...                     people=1, resources=4, tags=4)
-    >>> found = fit_topics(blocks, 2, seed=1).of_tag.argmax(axis=1)
-    >>> bool(found[0] == found[1] != found[2] == found[3])
+    >>> topic_of_tag = fit_topics(blocks, 2, seed=1).of_tag.argmax(axis=1)
+    >>> bool(topic_of_tag[0] == topic_of_tag[1] != topic_of_tag[2] == topic_of_tag[3])
     True
     """
     from headcount.lab.tags.kernels.gibbs import sweep

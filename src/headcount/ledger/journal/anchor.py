@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from headcount._internal.fsync import sync
+from headcount._internal.fsync import fsync_paths
 from headcount.errors import RefusedError, SurroundingsError
 from headcount.ledger.journal.entries import canonical, mac_of
 from headcount.ledger.journal.keys import config_folder
@@ -104,7 +104,7 @@ class Anchor:
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
             if is_new:
                 os.fsync(handle)
-                sync(self.path.parent)
+                fsync_paths(self.path.parent)
             self._handle = os.getpid(), handle
         return self._handle[1]
 
@@ -122,15 +122,15 @@ class Anchor:
     def _newest(self, data: bytes) -> tuple[Mark | None, int]:
         """Return the newest mark, and the slot to write next."""
         marks = [self._mark(data[start : start + _SLOT]) for start in (0, _SLOT)]
-        known = [mark for mark in marks if mark is not None]
-        if not known:
+        valid_marks = [mark for mark in marks if mark is not None]
+        if not valid_marks:
             if data.strip(b"\0 \n"):
                 raise RefusedError(
                     f"the anchor {self.path} is damaged, or belongs to another ledger or key",
                     remedy="find out what happened, and restore it",
                 )
             return None, 0
-        newest = max(known, key=lambda mark: mark.count)
+        newest = max(valid_marks, key=lambda mark: mark.count)
         return newest, 1 - marks.index(newest)
 
     def _mark(self, slot: bytes) -> Mark | None:

@@ -92,10 +92,10 @@ class Entry:
     @property
     def text(self) -> str:
         """The entry as canonical JSON: what is stored and signed."""
-        said = {each.name: getattr(self, each.name) for each in fields(self)}
+        written = {entry_field.name: getattr(self, entry_field.name) for entry_field in fields(self)}
         if self.span is None:  # it came later: entries are signed without it
-            del said["span"]
-        return canonical(said)
+            del written["span"]
+        return canonical(written)
 
     @property
     def identity(self) -> str | None:

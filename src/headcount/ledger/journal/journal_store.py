@@ -28,7 +28,7 @@ class _Opened:
     anchor: Anchor
 
 
-class KeptJournal:
+class JournalStore:
     """Keeps a journal: opens it, appends to it, and sees that nothing of it was lost."""
 
     def __init__(
@@ -41,16 +41,16 @@ class KeptJournal:
     ) -> None:
         self.store: Store = open_store(url)
         self._key_given, self._anchor_given = key, anchor
-        self._known: _Opened | None = None
+        self._opened: _Opened | None = None
         if upgrade:
             self.store.migrate()
 
     def close(self) -> None:
         """Let go of the database and the anchor."""
-        if self._known is not None:
-            self._known.anchor.close()
+        if self._opened is not None:
+            self._opened.anchor.close()
         self.store.close()
-        self._known = None
+        self._opened = None
 
     def __enter__(self) -> Self:
         return self
@@ -70,18 +70,18 @@ class KeptJournal:
         path = self._key_place(chain).path
         key = key or read_key(path) or make_key(path)
         self.store.migrate(fresh={"chain": chain, "key_id": _key_id(key, chain)})
-        self._known = None
+        self._opened = None
 
     def _open(self) -> _Opened:
-        if self._known is None:
+        if self._opened is None:
             self.store.check_version()
             with self.store.reading() as run:
                 chain, key_id = queries.name(run)
             path, key = self._key_place(chain).find(lambda key: _has_id(key, chain, key_id))
             fits = key is not None and _has_id(key, chain, key_id)
             anchor = Anchor(Anchor.place(self._anchor_given, chain), chain, key if fits else None)
-            self._known = _Opened(chain, path, key, fits, anchor)
-        return self._known
+            self._opened = _Opened(chain, path, key, fits, anchor)
+        return self._opened
 
     @contextmanager
     def _writing(self, *, checked: bool = True) -> Iterator[tuple[Transaction, Mark]]:

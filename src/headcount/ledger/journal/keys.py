@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from headcount._internal.fsync import sync
+from headcount._internal.fsync import fsync_paths
 from headcount.errors import DataError, RefusedError, SurroundingsError, UsageError
 from headcount.releases.folder_files import refuse_special
 
@@ -103,7 +103,7 @@ def make_key(path: Path) -> bytes:
                 os.link(aside, path)  # of several that start at once, one wins
         finally:
             aside.unlink()
-        sync(path.parent)
+        fsync_paths(path.parent)
     except OSError as error:
         raise SurroundingsError(
             f"the ledger's key cannot be written to {path} ({error.strerror})",

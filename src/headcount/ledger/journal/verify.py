@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headcount.errors import HeadcountError, RefusedError
-from headcount.ledger.balances import Asked, Book, Place
+from headcount.ledger.balances import Book, BookRequest, Place
 from headcount.ledger.charges import Charge, plain
 from headcount.ledger.composition import Budget
 from headcount.ledger.journal.anchor import Mark
@@ -32,11 +32,11 @@ class Verification:
 
     def sentences(self) -> tuple[str, ...]:
         """Say what was found, in plain sentences."""
-        found = f"{self.entries} entries, {'no problem found' if self.ok else 'problems found'}."
-        problems = [f"Problem: {each}." for each in self.problems[:_SHOWN]]
+        summary = f"{self.entries} entries, {'no problem found' if self.ok else 'problems found'}."
+        problems = [f"Problem: {sentence}." for sentence in self.problems[:_SHOWN]]
         if len(self.problems) > _SHOWN:
             problems.append(f"And {len(self.problems) - _SHOWN} more problems.")
-        return (found, *problems, *(f"Not seen: {each}." for each in self.unseen))
+        return (summary, *problems, *(f"Not seen: {sentence}." for sentence in self.unseen))
 
     def to_json(self) -> dict[str, Any]:
         """Return what was found as plain data."""
@@ -79,23 +79,23 @@ class Replay:
         self.books[entry.dataset].allow(entry.analyst or "", (entry.budget or {})["epsilon"])
 
     def _reserve(self, entry: Entry) -> None:
-        book, asked = self.books[entry.dataset], Asked.of(entry)
+        book, book_request = self.books[entry.dataset], BookRequest.of(entry)
         self._reserved[entry.number] = entry
         try:
-            book.check(asked)
+            book.check(book_request)
         finally:
-            book.take(asked)
+            book.take(book_request)
 
     def _publish(self, entry: Entry) -> None:
         reserved = self._settled(entry)
         self.outcomes[reserved.number] = (entry.number, reserved.identity, entry.folder, entry.digest)
         spent = None if entry.charge is None else Charge.from_json(entry.charge)
-        self.books[reserved.dataset].publish(Asked.of(reserved), spent)
+        self.books[reserved.dataset].publish(BookRequest.of(reserved), spent)
 
     def _refund(self, entry: Entry) -> None:
         reserved = self._settled(entry)
         self.outcomes[reserved.number] = (entry.number, None, None, None)
-        self.books[reserved.dataset].refund(Asked.of(reserved))
+        self.books[reserved.dataset].refund(BookRequest.of(reserved))
 
     def _settled(self, entry: Entry) -> Entry:
         return self._reserved.pop(entry.reservation or 0)

@@ -31,18 +31,18 @@ class PostgresStore(Store):
     @contextlib.contextmanager
     def reading(self) -> Iterator[Transaction]:
         """Open a transaction that sees one state of the database, and changes nothing."""
-        with self._told(), self.engine.connect() as connection:
+        with self._explain_errors(), self.engine.connect() as connection:
             connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
                 yield EngineTransaction(connection)
 
     def _has_tables(self, run: Transaction) -> bool:
         # a scan of the catalogue: to_regclass may answer from before the lock that was waited for
-        found = run.one(
+        row = run.first_row(
             "SELECT 1 FROM pg_catalog.pg_class "
             "WHERE relname = 'headcount_schema' AND pg_catalog.pg_table_is_visible(oid)"
         )
-        return found is not None
+        return row is not None
 
     def _connect(self) -> sa.Engine:
         try:  # whoever waited for the lock must see what was written meanwhile, whatever the server's default
@@ -71,10 +71,10 @@ class PostgresStore(Store):
         return engine
 
     def _lock(self, run: Transaction) -> None:
-        run.one("SELECT id FROM headcount_ledger WHERE id = 1 FOR UPDATE")
+        run.first_row("SELECT id FROM headcount_ledger WHERE id = 1 FOR UPDATE")
 
     def _lock_schema(self, run: Transaction) -> None:
-        run.one("SELECT pg_advisory_xact_lock(7238015)")
+        run.first_row("SELECT pg_advisory_xact_lock(7238015)")
 
     def _explain(self, cause: BaseException) -> tuple[str, str]:
         state = getattr(cause, "sqlstate", None) or ""

@@ -30,25 +30,25 @@ class Ending(NamedTuple):
 
 def name(run: Transaction) -> tuple[str, str]:
     """Return the journal's name, and which key signs it."""
-    row = run.one("SELECT chain, key_id FROM headcount_ledger")
+    row = run.first_row("SELECT chain, key_id FROM headcount_ledger")
     return row[0], row[1]
 
 
 def head(run: Transaction) -> Mark | None:
     """Return the last entry's number and MAC."""
-    row = run.one("SELECT number, mac FROM journal ORDER BY number DESC LIMIT 1")
+    row = run.first_row("SELECT number, mac FROM journal ORDER BY number DESC LIMIT 1")
     return None if row is None else Mark(*row)
 
 
 def mac(run: Transaction, number: int) -> str | None:
     """Return an entry's MAC."""
-    row = run.one("SELECT mac FROM journal WHERE number = :number", number=number)
+    row = run.first_row("SELECT mac FROM journal WHERE number = :number", number=number)
     return None if row is None else str(row[0])
 
 
 def entry(run: Transaction, number: int) -> Entry:
     """Return an entry that is there."""
-    row = run.one("SELECT body FROM journal WHERE number = :number", number=number)
+    row = run.first_row("SELECT body FROM journal WHERE number = :number", number=number)
     if row is None:
         raise UsageError(f"this ledger has no entry {number}", remedy="run `headcount ledger verify`")
     return Entry.from_text(row[0])
@@ -70,8 +70,13 @@ def add_entries(run: Transaction, entries: Iterable[tuple[Entry, Signed]]) -> No
     run.run_many(
         "INSERT INTO journal (number, dataset, body, mac) VALUES (:number, :dataset, :body, :mac)",
         [
-            {"number": each.number, "dataset": each.dataset, "body": signed.text, "mac": signed.mac}
-            for each, signed in entries
+            {
+                "number": journal_entry.number,
+                "dataset": journal_entry.dataset,
+                "body": signed.text,
+                "mac": signed.mac,
+            }
+            for journal_entry, signed in entries
         ],
     )
 
@@ -83,7 +88,7 @@ def datasets(run: Transaction) -> tuple[str, ...]:
 
 def budget(run: Transaction, dataset: str) -> Budget | None:
     """Return a dataset's budget, if it has one."""
-    row = run.one("SELECT budget FROM datasets WHERE name = :name", name=dataset)
+    row = run.first_row("SELECT budget FROM datasets WHERE name = :name", name=dataset)
     return None if row is None else Budget.from_json(json.loads(row[0]))
 
 
@@ -131,8 +136,8 @@ def balances_for(run: Transaction, dataset: str, analyst: str, windows: range) -
     rows = run.all(_ALL_TIME + _MINE, dataset=dataset, analyst=analyst)
     if windows:
         between = " AND number BETWEEN :first AND :last"
-        asked = {"dataset": dataset, "analyst": analyst, "first": windows[0], "last": windows[-1]}
-        rows += run.all(_WINDOWS + _MINE + between, **asked)
+        parameters = {"dataset": dataset, "analyst": analyst, "first": windows[0], "last": windows[-1]}
+        rows += run.all(_WINDOWS + _MINE + between, **parameters)
     return _balances(rows)
 
 
@@ -167,14 +172,14 @@ def save_balances(run: Transaction, dataset: str, changed: Mapping[Place, Balanc
             rows[_SAVE_ALL_TIME].append(row)
         else:
             rows[_SAVE_WINDOWS].append(row | {"number": window})
-    for save, each in rows.items():
-        if each:
-            run.run_many(save, each)
+    for save, rows_of_statement in rows.items():
+        if rows_of_statement:
+            run.run_many(save, rows_of_statement)
 
 
 def outcome(run: Transaction, reservation: int) -> Ending | None:
     """Return how a reservation ended, if it did."""
-    row = run.one(
+    row = run.first_row(
         "SELECT entry, identity, folder, digest FROM outcomes WHERE reservation = :number", number=reservation
     )
     return None if row is None else Ending(*row)
@@ -197,7 +202,7 @@ def _outcome_row(reservation: int, ended: Ended) -> dict[str, object]:
 
 def issued(run: Transaction, identity: str) -> tuple[int, str, str] | None:
     """Return entry, folder and digest of what was last issued for a request."""
-    row = run.one(
+    row = run.first_row(
         "SELECT entry, folder, digest FROM outcomes WHERE identity = :identity ORDER BY entry DESC LIMIT 1",
         identity=identity,
     )
@@ -225,4 +230,4 @@ def restore(run: Transaction, replay: Replay) -> None:
         for analyst, epsilon in book.allowances.items():
             save_allowance(run, dataset, analyst, epsilon)
     if replay.outcomes:
-        run.run_many(_ADD_OUTCOME, [_outcome_row(*each) for each in replay.outcomes.items()])
+        run.run_many(_ADD_OUTCOME, [_outcome_row(*outcome_item) for outcome_item in replay.outcomes.items()])

@@ -47,7 +47,7 @@ class SQLiteStore(Store):
     @contextlib.contextmanager
     def reading(self) -> Iterator[Transaction]:
         """Open a transaction that sees one state of the file, and changes nothing."""
-        with self._told():
+        with self._explain_errors():
             self._prepare()
             with contextlib.closing(self._connect_to_read()) as connection:
                 connection.execute("BEGIN")
@@ -106,7 +106,7 @@ class SQLiteStore(Store):
             )
 
     def _settle(self) -> None:
-        with self._told(), contextlib.closing(sqlite3.connect(self.path, timeout=WAIT)) as connection:
+        with self._explain_errors(), contextlib.closing(sqlite3.connect(self.path, timeout=WAIT)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _check_place(self) -> None:
@@ -129,7 +129,7 @@ class SQLiteStore(Store):
         return FileTransaction(driver)
 
     def _has_tables(self, run: Transaction) -> bool:
-        return run.one("SELECT 1 FROM sqlite_master WHERE name = 'headcount_schema'") is not None
+        return run.first_row("SELECT 1 FROM sqlite_master WHERE name = 'headcount_schema'") is not None
 
     def _connect(self) -> sa.Engine:
         import sqlalchemy as sa

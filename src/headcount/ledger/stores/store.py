@@ -58,11 +58,11 @@ class Store(ABC):
     @contextlib.contextmanager
     def writing(self) -> Iterator[Transaction]:
         """Open a transaction that nobody else writes beside; it is durable when this ends without an error."""
-        with self._told(), self.engine.connect() as connection:
+        with self._explain_errors(), self.engine.connect() as connection:
             with connection.begin():
                 transaction = self._transaction(connection)
                 self._lock(transaction)
-                self._check_age(int(transaction.one("SELECT version FROM headcount_schema")[0]))
+                self._check_age(int(transaction.first_row("SELECT version FROM headcount_schema")[0]))
                 yield transaction
             self._check_place()
 
@@ -78,7 +78,7 @@ class Store(ABC):
             return self._version(run)
 
     def _version(self, run: Transaction) -> int:
-        return int(run.one("SELECT version FROM headcount_schema")[0]) if self._has_tables(run) else 0
+        return int(run.first_row("SELECT version FROM headcount_schema")[0]) if self._has_tables(run) else 0
 
     def check_version(self) -> None:
         """Refuse a database without a ledger, and one of another age."""
@@ -108,7 +108,7 @@ class Store(ABC):
         self._prepare()
         if fresh is None and not self.version():
             raise self._nothing_here()
-        with self._told(), self.engine.connect() as connection, connection.begin():
+        with self._explain_errors(), self.engine.connect() as connection, connection.begin():
             run = self._transaction(connection)
             self._lock_schema(run)
             old = self._version(run)
@@ -127,7 +127,7 @@ class Store(ABC):
         return
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
@@ -140,10 +140,10 @@ class Store(ABC):
             raise self._in_words(getattr(error, "orig", None) or error) from error
 
     def _in_words(self, cause: BaseException) -> SurroundingsError:
-        said = str(cause).strip().splitlines()
+        lines = str(cause).strip().splitlines()
         problem, remedy = self._explain(cause)
         return SurroundingsError(
-            f"the ledger at {self.shown} {problem} ({said[0] if said else repr(cause)})", remedy=remedy
+            f"the ledger at {self.shown} {problem} ({lines[0] if lines else repr(cause)})", remedy=remedy
         )
 
     def exists(self) -> bool:

@@ -20,7 +20,7 @@ class Transaction(Protocol):
     def run_many(self, sql: str, rows: list[dict[str, Any]]) -> None:
         """Run a statement once for each row."""
 
-    def one(self, sql: str, /, **values: Any) -> Any:
+    def first_row(self, sql: str, /, **values: Any) -> Any:
         """Return the first row, or None."""
 
     def all(self, sql: str, /, **values: Any) -> list[Any]:
@@ -44,7 +44,7 @@ class EngineTransaction:
         """Run a statement once for each row."""
         self._connection.execute(_text(sql), rows)
 
-    def one(self, sql: str, /, **values: Any) -> Any:
+    def first_row(self, sql: str, /, **values: Any) -> Any:
         """Return the first row, or None."""
         return self._connection.execute(_text(sql), values).first()
 
@@ -71,7 +71,7 @@ class FileTransaction:
         """Run a statement once for each row."""
         self._connection.executemany(sql, rows)
 
-    def one(self, sql: str, /, **values: Any) -> Any:
+    def first_row(self, sql: str, /, **values: Any) -> Any:
         """Return the first row, or None."""
         return self._connection.execute(sql, values).fetchone()
 

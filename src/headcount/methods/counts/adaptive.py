@@ -44,37 +44,42 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.accounting.budget import Amount, Grant, Price, Priced
+from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
-from headcount.accounting.noise_distributions import Law, NoiseKind
+from headcount.accounting.noise_distributions import NoiseDistribution, NoiseKind
 from headcount.adaptive.activity_histogram import histogram_table
 from headcount.adaptive.empirical_bayes import Posterior
 from headcount.adaptive.heavy_user_counts import (
     LIGHT_AND_HEAVY,
     MOST_RECORDS,
-    chosen_limit,
-    draft_of,
-    edges_from,
-    histogram,
-    less_scaled,
-    measured_counts,
-    noised,
-    people_of,
-    reconciled,
-    shares_to_ask,
+    add_group_noise,
+    average_to_item_ratio,
+    choose_threshold,
+    class_profile_bound,
+    counts_with_profile,
+    estimate_users,
+    item_contexts_from,
+    reconcile_groups,
+    release_histogram,
+    shrink_groups,
 )
-from headcount.adaptive.light_heavy import uncertain
-from headcount.adaptive.refinement.measure import Looked, look_closer, parts, question_of
+from headcount.adaptive.light_heavy import relative_variances
+from headcount.adaptive.refinement.measure import (
+    Refinement,
+    plan_refinement,
+    refine_first_items,
+    refinement_stages,
+)
 from headcount.bounds import (
     FIXED_POINT,
-    Activity,
+    ActivityHistogram,
+    ClassProfile,
     CountTable,
-    Look,
     Noisy,
     Norm,
-    Scale,
     Sensitivity,
-    Shares,
+    TopItemCounts,
+    WeightToThreshold,
     check_limit,
     sensitivity,
 )
@@ -82,7 +87,15 @@ from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.methods.counts.tables import LEVEL, NOUNS, Noised, assumptions, at_most, interval_table, release_of
+from headcount.methods.counts.tables import (
+    LEVEL,
+    NOUNS,
+    NoisyTables,
+    assumptions,
+    at_most,
+    interval_table,
+    release_of,
+)
 from headcount.methods.method import (
     CAME_LATER,
     EVERYTHING,
@@ -91,18 +104,18 @@ from headcount.methods.method import (
     Bounds,
     Staged,
     What,
-    extent,
-    paid,
+    describe_cost,
+    describe_extent,
     tables_of,
 )
-from headcount.noise import NoiseSource, norm_of
-from headcount.noise.stages import Stage, Stages, share_out, shared
+from headcount.noise import NoiseSource, noise_norm
+from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
 from headcount.releases.formatting import some
 from headcount.releases.release import UNCOVERED, Release
 
 ACTIVITY_SHARE = Decimal("0.05")
-SHARES_SHARE = Decimal("0.03")
-FIRST_SHARE = Decimal("0.08")
+PROFILE_SHARE = Decimal("0.03")
+REFINEMENT_SHARE = Decimal("0.08")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +135,7 @@ class Adaptive(Staged):
     foreseen: ClassVar[str] = "adaptive"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Activity, Scale, Shares, Look)
+    bounds: ClassVar[Bounds] = (ActivityHistogram, WeightToThreshold, ClassProfile, TopItemCounts)
     gone: ClassVar[Mapping[str, float]] = {"lean": 0.0}
     """What requests said that ledgers know, and no longer say."""
 
@@ -153,7 +166,7 @@ class Adaptive(Staged):
         if not isinstance(self.integers, bool):
             raise UsageError("integers must be true or false", given=self.integers)
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Pure ε for adding or removing a user; with δ where the noise is Gaussian."""
         assumes: tuple[str, ...] = (PUBLIC_CATALOGUE, ONE_ID)
         if self.limit is not None:
@@ -165,36 +178,46 @@ class Adaptive(Staged):
             )
         return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumes)
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """A little for what steers; the rest, and all of δ, for the tables.
 
         A limit that is not given will be one whose noise can be drawn, if that of 1 can.
         """
-        tables, one = tables_of(self.what, log), Sensitivity.of_l1(1)
-        histograms = shared(Stage(table, moves=one, tells=("activity",)) for table in self._measured(log))
+        tables, unit_sensitivity = tables_of(self.what, log), Sensitivity.of_l1(1)
+        histograms = normalize_split(
+            Stage(table, sensitivity=unit_sensitivity, tells=("activity",))
+            for table in self._histogram_tables(log)
+        )
         steering = [
             Stage("activity", ACTIVITY_SHARE, parts=histograms),
-            Stage("shares", SHARES_SHARE, moves=one.times(FIXED_POINT), unit=FIXED_POINT),
+            Stage("shares", PROFILE_SHARE, sensitivity=unit_sensitivity.times(FIXED_POINT), unit=FIXED_POINT),
         ]
         norm: Norm = "l2" if self.noise == "gaussian" else "l1"
         if "items" in tables:
-            bell = self.noise == "gaussian"
-            steering.append(Stage("first", FIRST_SHARE, gaussian=bell, parts=parts(log.counting, gaussian=bell)))
+            is_gaussian = self.noise == "gaussian"
+            steering.append(
+                Stage(
+                    "first",
+                    REFINEMENT_SHARE,
+                    gaussian=is_gaussian,
+                    parts=refinement_stages(log.counting, gaussian=is_gaussian),
+                )
+            )
         counts = Stage(
             "counts",
             (1 - sum((stage.share for stage in steering), start=Decimal(0))) / len(tables),
             gaussian=self.noise == "gaussian",
-            moves=sensitivity(Scale(self.limit or 1, norm), log.counting, log.cells),
+            sensitivity=sensitivity(WeightToThreshold(self.limit or 1, norm), log.counting, log.cells),
             unit=FIXED_POINT,
             on=LIGHT_AND_HEAVY,
         )
-        told = self.limit is not None
-        own = [replace(counts, name=table, tells=(table,) if told else ()) for table in tables]
-        return shared([*steering, *own], self.shares)
+        limit_declared = self.limit is not None
+        own = [replace(counts, name=table, tells=(table,) if limit_declared else ()) for table in tables]
+        return normalize_split([*steering, *own], self.shares)
 
-    def laws(self, log: EventLog, priced: Priced) -> Mapping[str, Law]:
+    def noise_distributions(self, log: EventLog, priced: CostOrGrant) -> Mapping[str, NoiseDistribution]:
         """Return the noise of the counts where the limit is given, and that of the histogram."""
-        laws = super().laws(log, priced)
+        laws = super().noise_distributions(log, priced)
         return {name: laws[name] for name in sorted(laws, key=lambda name: name == "activity")}
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
@@ -202,101 +225,115 @@ class Adaptive(Staged):
         guarantee = self.guarantee(grant)
         engine = engine or LocalEngine()
         tables = tables_of(self.what, log)
-        stages = self.stages(log, grant.price)
-        grants = share_out(stages, grant)
-        measured = share_out(stages[0].parts, grants["activity"])
-        prices = {table: grants[table].price for table in tables}
-        norm = norm_of(prices[tables[0]])
-        most = self.at_most or MOST_RECORDS
+        stages = self.stages(log, grant.cost)
+        grants = split_among_stages(stages, grant)
+        measured = split_among_stages(stages[0].parts, grants["activity"])
+        costs = {table: grants[table].cost for table in tables}
+        norm = noise_norm(costs[tables[0]])
+        max_records = self.at_most or MOST_RECORDS
         histograms = {
-            table: histogram(log, table, measured[table], noise, engine, norm, most)
-            for table in self._measured(log)
+            table: release_histogram(log, table, measured[table], noise, engine, norm, max_records)
+            for table in self._histogram_tables(log)
         }
-        people = {
-            table: people_of(log, table, histograms.get(table, histograms[tables[0]]), norm, self.at_most)
+        users = {
+            table: estimate_users(log, table, histograms.get(table, histograms[tables[0]]), norm, self.at_most)
             for table in tables
         }
-        limit = self.limit or chosen_limit(log, people, prices, most, grants["shares"].price)
-        bound = Scale(limit, norm, apart=True)
+        limit = self.limit or choose_threshold(log, users, costs, max_records, grants["shares"].cost)
+        bound = WeightToThreshold(limit, norm, apart=True)
         counted = engine.measure(log, bound, noise.key())
-        noisy = {table: noised(getattr(counted, table), grants[table], noise) for table in tables}
+        noisy = {table: add_group_noise(getattr(counted, table), grants[table], noise) for table in tables}
         if len(noisy) == 2 and log.counting == "records":
-            noisy["items"], noisy["edges"] = reconciled(noisy["items"], noisy["edges"])
+            noisy["items"], noisy["edges"] = reconcile_groups(noisy["items"], noisy["edges"])
         first, *others = tables
-        draft = draft_of(noisy[first], people[first], bound, LEVEL)
-        asked, looked = shares_to_ask(first, draft, grants["shares"], self.at_most), None
-        known = noisy[first], draft, grants["shares"], noise
+        model = shrink_groups(noisy[first], users[first], bound, LEVEL)
+        profile_bound, refinement = class_profile_bound(first, model, grants["shares"], self.at_most), None
+        profile_inputs = noisy[first], model, grants["shares"], noise
         if "first" in grants:
-            question = question_of(log, draft, asked, grants["first"])
-            both = engine.measure(log, question.bound, noise.key())
-            best, found = measured_counts(asked, both.shares, *known)
-            looked = look_closer(log, question, both, best, draft, found, noise)
-            best = looked.put_into(best)
+            plan = plan_refinement(log, model, profile_bound, grants["first"])
+            measurements = engine.measure(log, plan.bound, noise.key())
+            best, ratios = counts_with_profile(profile_bound, measurements.shares, *profile_inputs)
+            refinement = refine_first_items(log, plan, measurements, best, model, ratios, noise)
+            best = refinement.merge_into(best)
         else:
-            best, found = measured_counts(asked, engine.measure(log, asked, noise.key()), *known)
-        made: dict[CountTable, Posterior] = {first: best}
+            best, ratios = counts_with_profile(
+                profile_bound, engine.measure(log, profile_bound, noise.key()), *profile_inputs
+            )
+        estimates: dict[CountTable, Posterior] = {first: best}
         for table in others:
-            inside, off = best, None  # of records edges sum to their item
+            item_counts, count_variances = best, None  # of records edges sum to their item
             if log.counting == "users":
-                off = uncertain(draft, found)
-                if looked is not None:
-                    inside, off = looked.for_contexts(best, off)
-            made[table] = edges_from(noisy[table], inside, people[table], bound, less_scaled(draft, found), off)
+                count_variances = relative_variances(model, ratios)
+                if refinement is not None:
+                    item_counts, count_variances = refinement.for_contexts(best, count_variances)
+            estimates[table] = item_contexts_from(
+                noisy[table],
+                item_counts,
+                users[table],
+                bound,
+                average_to_item_ratio(model, ratios),
+                count_variances,
+            )
         # edges of records sum to their item, which rounding would end
-        rounded = self.integers or (draft.counts_whole and tables == ("items",))
+        rounded = self.integers or (model.counts_whole and tables == ("items",))
         if rounded:
-            made = {table: _whole(each) for table, each in made.items()}
+            estimates = {table: _round_estimates(entry) for table, entry in estimates.items()}
         released: dict[str, pa.Table] = {
-            table: interval_table(log, table, each.mean, each.low, each.high) for table, each in made.items()
+            table: interval_table(log, table, entry.mean, entry.low, entry.high)
+            for table, entry in estimates.items()
         }
-        laws: dict[str, Law] = {table: replace(each.law, on=LIGHT_AND_HEAVY) for table, each in noisy.items()}
-        story = self._story(log, limit, histograms[tables[0]], noisy, grants, looked, rounded=rounded)
+        laws: dict[str, NoiseDistribution] = {
+            table: replace(entry.distribution, on=LIGHT_AND_HEAVY) for table, entry in noisy.items()
+        }
+        sentences = self._describe_steps(
+            log, limit, histograms[tables[0]], noisy, grants, refinement, rounded=rounded
+        )
         return release_of(
             self,
             log,
             guarantee,
-            Noised(
+            NoisyTables(
                 tables={**released, "activity": _activity_table(log, histograms)},
-                laws={**laws, "activity": histograms[tables[0]].law},
-                steps=tuple(story),
+                noise_distributions={**laws, "activity": histograms[tables[0]].distribution},
+                steps=tuple(sentences),
                 chosen={} if self.limit is not None else {table: {"limit": limit} for table in tables},
             ),
-            bounded=self._counted(log),
+            bounded=self._describe_extent(log),
             noise=noise,
             steps=(),
-            covers="true" if self._counted(log) == EVERYTHING else "bounded",
+            covers="true" if self._describe_extent(log) == EVERYTHING else "bounded",
             average=True,
         )
 
-    def _counted(self, log: EventLog) -> str:
+    def _describe_extent(self, log: EventLog) -> str:
         """Say how much of each person counts: all, but where a cap is given or people are in one context alone."""
-        whole = extent(log)
+        whole = describe_extent(log)
         if self.at_most is None:
             return whole
         capped = at_most(self.at_most, log)
         return capped if whole == EVERYTHING else f"{capped}, of {whole}"
 
-    def _measured(self, log: EventLog) -> tuple[CountTable, ...]:
+    def _histogram_tables(self, log: EventLog) -> tuple[CountTable, ...]:
         """Return the tables whose activity is released: one where both have the same records."""
         tables = tables_of(self.what, log)
         return tables if log.counting == "users" and log.width > 1 else tables[:1]
 
-    def _story(
+    def _describe_steps(
         self,
         log: EventLog,
         limit: int,
         released: Noisy,
         noisy: Mapping[CountTable, Noisy],
         grants: Mapping[str, Grant],
-        looked: Looked | None,
+        refinement: Refinement | None,
         *,
         rounded: bool,
     ) -> list[str]:
         unit = "records" if log.counting == "records" else "different items"
         weigh = "they weigh" if self.noise == "laplace" else "the squares of their weights sum to"
-        told = [
+        sentences = [
             f"First it was released how many people have 1, 2, 3-4, 5-8, … {unit}, with "
-            f"{released.law.in_words()}, paid with {paid(grants['activity'])}.",
+            f"{released.distribution.in_words()}, paid with {describe_cost(grants['activity'])}.",
             f"The limit of {limit:,} was given."
             if self.limit is not None
             else f"From that alone a limit of {limit:,} was chosen, by predicted error, at no further cost.",
@@ -304,44 +341,49 @@ class Adaptive(Staged):
             f"in part, so that together {weigh} {limit:,}. No person is in both groups.",
         ]
         if self.at_most is not None:
-            told.insert(
+            sentences.insert(
                 0,
                 f"A person with more than {self.at_most:,} {unit} counted as if so many of them were all.",
             )
-        told += [
-            f"Every {NOUNS[table]} of each group, zeros included, got {each.law.in_words()}, of the first group "
-            f"in whole numbers, paid with {paid(grants[table])}."
-            for table, each in noisy.items()
+        sentences += [
+            f"Every {NOUNS[table]} of each group, zeros included, got {pair.distribution.in_words()}, of the "
+            f"first group "
+            f"in whole numbers, paid with {describe_cost(grants[table])}."
+            for table, pair in noisy.items()
         ]
-        told += [
+        sentences += [
             "Items were put into classes by these noisy counts, and it was released which shares of their "
             "records the others have in each class, people of each activity together, paid with "
-            f"{paid(grants['shares'])}.",
+            f"{describe_cost(grants['shares'])}.",
             "From these released numbers alone, the counts of both groups were shrunk together by empirical "
             "Bayes, neighbours in the catalogue together where their counts are alike, and those of the second "
             "group were scaled up by what was released of their classes.",
         ]
-        if looked is not None:
-            told.append(looked.told(unit, weigh, paid(grants["first"])))
+        if refinement is not None:
+            sentences.append(refinement.describe(unit, weigh, describe_cost(grants["first"])))
         if len(noisy) == 2 and log.counting == "records":
-            told.append(
+            sentences.append(
                 "Items and edges were reconciled by least squares, so that the edges of an item sum to its count."
             )
         if self.at_most is None and log.counting == "records":
-            told.append(self._hidden(released))
+            sentences.append(self._describe_undetected(released))
         if rounded:
             why = "" if self.integers else "Nobody else seems to be there, so counts are whole. "
-            told.append(f"{why}All numbers were then rounded to whole ones, so that sums may be off by a few.")
-        return told
+            sentences.append(
+                f"{why}All numbers were then rounded to whole ones, so that sums may be off by a few."
+            )
+        return sentences
 
-    def _hidden(self, released: Noisy) -> str:
+    def _describe_undetected(self, released: Noisy) -> str:
         """Say whom no interval allows for where nothing bounds a person's records."""
-        people = some(math.ceil(released.law.half_width(LEVEL)), "person", "people")
-        told = (
-            f"{UNCOVERED}{people} of any one activity, even with extremely many records each: counts and "
+        users = some(math.ceil(released.distribution.half_width(LEVEL)), "person", "people")
+        sentence = (
+            f"{UNCOVERED}{users} of any one activity, even with extremely many records each: counts and "
             "intervals know nothing of such people."
         )
-        return told if self.noise == "gaussian" else f"{told} A public cap, --at-most, bounds what they add."
+        return (
+            sentence if self.noise == "gaussian" else f"{sentence} A public cap, --at-most, bounds what they add."
+        )
 
 
 def _activity_table(log: EventLog, histograms: Mapping[CountTable, Noisy]) -> pa.Table:
@@ -351,7 +393,7 @@ def _activity_table(log: EventLog, histograms: Mapping[CountTable, Noisy]) -> pa
         [
             histogram_table(
                 released.counts,
-                released.law.half_width(LEVEL),
+                released.distribution.half_width(LEVEL),
                 "records" if log.counting == "records" else names[table],
             )
             for table, released in histograms.items()
@@ -359,7 +401,7 @@ def _activity_table(log: EventLog, histograms: Mapping[CountTable, Noisy]) -> pa
     )
 
 
-def _whole(estimate: Posterior) -> Posterior:
+def _round_estimates(estimate: Posterior) -> Posterior:
     """Round counts to the nearest whole numbers, and intervals outwards."""
     rounded: list[NDArray[np.float64]] = [np.rint(estimate.mean), np.floor(estimate.low), np.ceil(estimate.high)]
     return Posterior(*rounded)

@@ -34,15 +34,15 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar
 
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.bounds import (
     FIXED_POINT,
-    Activity,
+    ActivityHistogram,
     Bounded,
     CountTable,
-    Scale,
     Scored,
     Sensitivity,
+    WeightToThreshold,
     capped_total_scores,
     check_limit,
     columns_of,
@@ -50,17 +50,17 @@ from headcount.bounds import (
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import MOST_CELLS, EventLog
-from headcount.methods.counts.per_table import EachTable, Made
+from headcount.methods.counts.per_table import PerTableMethod, TableRelease
 from headcount.methods.counts.tables import LEVEL, NOUNS
-from headcount.methods.method import Bounds, paid
-from headcount.noise import NoiseSource, add, choose, most_drawn
-from headcount.noise.stages import Stage, share_out
+from headcount.methods.method import Bounds, describe_cost
+from headcount.noise import NoiseSource, add_noise, choose_candidate, max_drawable_l1
+from headcount.noise.stages import Stage, split_among_stages
 
 SHARES = {"choice": Decimal("0.1"), "counts": Decimal("0.9")}
 
 
 @dataclass(frozen=True, kw_only=True)
-class SensitivityControl(EachTable):
+class SensitivityControl(PerTableMethod):
     """Release item and edge counts with DPSense.
 
     >>> from headcount.noise import SeededNoise
@@ -72,7 +72,7 @@ class SensitivityControl(EachTable):
     """
 
     name: ClassVar[str] = "dpsense"
-    bounds: ClassVar[Bounds] = (Activity, Scale)
+    bounds: ClassVar[Bounds] = (ActivityHistogram, WeightToThreshold)
     example: ClassVar[dict[str, int]] = {"repeats": 2}
     foreseen: ClassVar[str] = "weighed"
 
@@ -95,39 +95,43 @@ class SensitivityControl(EachTable):
 
     def stage(self, log: EventLog, table: CountTable) -> Stage:
         """The choice of θ, and the counts, whose noise depends on it: at least that of θ = 1."""
-        moved = {"choice": self.spread(log, table), "counts": FIXED_POINT}
-        parts = (Stage(name, share, moves=Sensitivity.of_l1(moved[name])) for name, share in self.split.items())
+        moved = {"choice": self.score_sensitivity(log, table), "counts": FIXED_POINT}
+        parts = (
+            Stage(name, share, sensitivity=Sensitivity.of_l1(moved[name])) for name, share in self.split.items()
+        )
         return Stage(table, parts=tuple(parts))
 
-    def spread(self, log: EventLog, table: CountTable) -> int:
+    def score_sensitivity(self, log: EventLog, table: CountTable) -> int:
         """Return how differently one person moves two candidates; refuse a grid that is too large."""
         return largest_limit(log, table, self.repeats)
 
-    def weighed(self, activity: Bounded, columns: int, epsilon: Fraction) -> Scored:
+    def score_thresholds(self, activity: Bounded, columns: int, epsilon: Fraction) -> Scored:
         """Weigh every limit, from how many people have how many records."""
         return capped_total_scores(activity, columns, epsilon)
 
-    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(
+        self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine
+    ) -> TableRelease:
         """Choose a limit, and release the weighted counts."""
-        parts = share_out(self.stage(log, table).parts, grant)
+        parts = split_among_stages(self.stage(log, table).parts, grant)
         most = largest_limit(log, table, self.repeats)
-        activity = engine.measure(log, Activity(table, most), noise.key())
-        scored = self.weighed(activity, columns_of(log, table), parts["counts"].exact)
-        theta = drawable(1 + choose(scored, parts["choice"], noise), parts["counts"].price)
-        told = (
+        activity = engine.measure(log, ActivityHistogram(table, most), noise.key())
+        scored = self.score_thresholds(activity, columns_of(log, table), parts["counts"].exact)
+        theta = drawable(1 + choose_candidate(scored, parts["choice"], noise), parts["counts"].cost)
+        choice_step = (
             f"A limit of θ = {theta:,} out of 1 to {most:,} was chosen by the exponential mechanism, paid with "
-            f"{paid(parts['choice'])}."
+            f"{describe_cost(parts['choice'])}."
         )
-        return weighted(log, table, theta, None, parts["counts"], noise, engine, told)
+        return weighted(log, table, theta, None, parts["counts"], noise, engine, choice_step)
 
 
-def drawable(theta: int, price: Price) -> int:
+def drawable(theta: int, cost: Cost) -> int:
     """Return θ, or the largest limit whose noise can be drawn, which is public.
 
-    >>> drawable(40, Price.of("1")), drawable(40_000, Price.of("1")), drawable(40_000, Price.of("0.001"))
+    >>> drawable(40, Cost.of("1")), drawable(40_000, Cost.of("1")), drawable(40_000, Cost.of("0.001"))
     (40, 32767, 32)
     """
-    return min(theta, most_drawn(price.exact) // FIXED_POINT)
+    return min(theta, max_drawable_l1(cost.exact) // FIXED_POINT)
 
 
 def weighted(
@@ -138,25 +142,25 @@ def weighted(
     grant: Grant,
     noise: NoiseSource,
     engine: Engine,
-    told: str,
-) -> Made:
+    choice_step: str,
+) -> TableRelease:
     """Release the counts of all records, weighted so that nobody adds more than θ, and scaled up by α if any."""
-    counts: Bounded = getattr(engine.measure(log, Scale(theta), noise.key()), table)
-    noisy = add(counts, grant, noise)
+    counts: Bounded = getattr(engine.measure(log, WeightToThreshold(theta), noise.key()), table)
+    noisy = add_noise(counts, grant, noise)
     factor = Fraction(1) if alpha is None else alpha
-    law = noisy.law.times(factor)
+    distribution = noisy.distribution.times(factor)
     up = None if alpha is None else f"{float(alpha):.2f}"
-    return Made(
+    return TableRelease(
         counts=noisy.counts * float(factor),
-        half_width=law.half_width(LEVEL),
-        law=law,
+        half_width=distribution.half_width(LEVEL),
+        distribution=distribution,
         bounded=f"{_units(log, table)} weighing at most {theta:,} per person{f' × {up}' if up else ''}",
         steps=(
-            told,
+            choice_step,
             f"All records of a person with more than {theta:,} of them counted in part, so that together they "
             f"weigh {theta:,}.",
-            f"Every {NOUNS[table]}, zeros included, got {noisy.law.in_words()}, "
-            f"paid with {paid(grant)}{f', and was then multiplied by α = {up}' if up else ''}.",
+            f"Every {NOUNS[table]}, zeros included, got {noisy.distribution.in_words()}, "
+            f"paid with {describe_cost(grant)}{f', and was then multiplied by α = {up}' if up else ''}.",
         ),
         chosen={"theta": theta} | ({"alpha": up} if up else {}),
     )

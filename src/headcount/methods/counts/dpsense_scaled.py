@@ -34,10 +34,10 @@ from typing import ClassVar
 
 from headcount.accounting.budget import Grant
 from headcount.bounds import (
-    HUNDREDTHS,
+    SCALE_PERCENTS,
     CountTable,
-    Records,
-    Scale,
+    RecordCap,
+    WeightToThreshold,
     check_candidates,
     columns_of,
     scaled_scores,
@@ -46,10 +46,10 @@ from headcount.bounds import (
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.methods.counts.dpsense import SensitivityControl, drawable, largest_limit, weighted
-from headcount.methods.counts.per_table import Made
-from headcount.methods.method import Bounds, paid
-from headcount.noise import NoiseSource, choose
-from headcount.noise.stages import share_out
+from headcount.methods.counts.per_table import TableRelease
+from headcount.methods.method import Bounds, describe_cost
+from headcount.noise import NoiseSource, choose_candidate
+from headcount.noise.stages import split_among_stages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,27 +65,29 @@ class ScaledSensitivityControl(SensitivityControl):
     """
 
     name: ClassVar[str] = "dpsense-s"
-    bounds: ClassVar[Bounds] = (Records, Scale)
+    bounds: ClassVar[Bounds] = (RecordCap, WeightToThreshold)
     example: ClassVar[dict[str, int]] = {"repeats": 2}
     foreseen: ClassVar[str] = "its factor makes up for who has which items, which is not known"
 
-    def spread(self, log: EventLog, table: CountTable) -> int:
+    def score_sensitivity(self, log: EventLog, table: CountTable) -> int:
         """Return how differently one person moves two candidates; refuse a grid that is too large."""
         most = largest_limit(log, table, self.repeats)
         check_candidates(most)
         return scaled_spread(most, columns_of(log, table))
 
-    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(
+        self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine
+    ) -> TableRelease:
         """Choose a limit and a factor, and release the weighted counts, scaled up."""
-        parts = share_out(self.stage(log, table).parts, grant)
+        parts = split_among_stages(self.stage(log, table).parts, grant)
         most = largest_limit(log, table, self.repeats)
         check_candidates(most)
-        rows = engine.measure(log, Records(table, most), noise.key())
-        chosen = choose(scaled_scores(rows, parts["counts"].exact), parts["choice"], noise)
-        theta, hundredths = 1 + chosen // len(HUNDREDTHS), HUNDREDTHS[chosen % len(HUNDREDTHS)]
-        theta, alpha = drawable(theta, parts["counts"].price), Fraction(hundredths, 100)
-        told = (
+        rows = engine.measure(log, RecordCap(table, most), noise.key())
+        chosen = choose_candidate(scaled_scores(rows, parts["counts"].exact), parts["choice"], noise)
+        theta, hundredths = 1 + chosen // len(SCALE_PERCENTS), SCALE_PERCENTS[chosen % len(SCALE_PERCENTS)]
+        theta, alpha = drawable(theta, parts["counts"].cost), Fraction(hundredths, 100)
+        choice_step = (
             f"A limit of θ = {theta:,} out of 1 to {most:,} and a factor of α = {float(alpha):.2f} out of 1.00 to "
-            f"2.00 were chosen together by the exponential mechanism, paid with {paid(parts['choice'])}."
+            f"2.00 were chosen together by the exponential mechanism, paid with {describe_cost(parts['choice'])}."
         )
-        return weighted(log, table, theta, alpha, parts["counts"], noise, engine, told)
+        return weighted(log, table, theta, alpha, parts["counts"], noise, engine, choice_step)

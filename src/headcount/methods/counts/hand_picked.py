@@ -40,10 +40,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from headcount.accounting.budget import Amount, Grant, Price, Priced
+from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import NoiseKind
-from headcount.bounds import Declared, Noisy, Pick, Sample, check_limit, sensitivity
+from headcount.bounds import DeclaredScores, KeepTopScored, Noisy, SampleRecords, check_limit, sensitivity
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
@@ -57,9 +57,9 @@ from headcount.methods.counts.tables import (
     table_stages,
     were_kept,
 )
-from headcount.methods.method import CAME_LATER, Bounds, Staged, What, paid
-from headcount.noise import NoiseSource, add
-from headcount.noise.stages import Stage, Stages, share_out, shared
+from headcount.methods.method import CAME_LATER, Bounds, Staged, What, describe_cost
+from headcount.noise import NoiseSource, add_noise
+from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
 from headcount.releases.release import Release
 
 PUBLISHED_SHARES = {"scores": "0.1", "items": "0.45", "edges": "0.45"}
@@ -85,7 +85,7 @@ class HandPicked(Staged):
     foreseen: ClassVar[str] = "picked"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Sample, Pick)
+    bounds: ClassVar[Bounds] = (SampleRecords, KeepTopScored)
 
     limit: int
     d: int = 1
@@ -102,11 +102,11 @@ class HandPicked(Staged):
             return
         if self.d != 1:
             raise UsageError("d is of no use with public scores: nothing is estimated", remedy="leave d out")
-        scores = PublicScores.of(self.scores)
-        if scores.known:  # or refused, before anything is charged
+        scores = PublicScores.read(self.scores)
+        if scores.by_item:  # or refused, before anything is charged
             object.__setattr__(self, "scores", scores)
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Pure ε for adding or removing a user; with Gaussian noise (ε, δ)."""
         assumes = assumptions(f"the limit of {self.limit} and d = {self.d} were")
         if self.scores is not None:
@@ -114,27 +114,27 @@ class HandPicked(Staged):
             assumes = (*assumptions(f"the limit of {self.limit} was"), public)
         return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumes)
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """Popularity, with Laplace noise, unless scores are public; then items and edges of what is picked."""
         tables = table_stages(self.what, log, self.limit, self.noise, DEFAULT_SHARES["items"])
         if self.scores is not None:
-            return shared(tables, self.shares)
-        moved = sensitivity(Sample(self.d), log.counting)
-        scores = Stage("scores", Decimal(DEFAULT_SHARES["scores"]), moves=moved)
-        return shared([scores, *tables], self.shares)
+            return normalize_split(tables, self.shares)
+        moved = sensitivity(SampleRecords(self.d), log.counting)
+        scores = Stage("scores", Decimal(DEFAULT_SHARES["scores"]), sensitivity=moved)
+        return normalize_split([scores, *tables], self.shares)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Estimate popularity, pick each user's most popular records, and release their counts."""
         guarantee = self.guarantee(grant)
         engine = engine or LocalEngine()
-        grants = share_out(self.stages(log, grant.price), grant)
-        scores: Noisy | Declared
+        grants = split_among_stages(self.stages(log, grant.cost), grant)
+        scores: Noisy | DeclaredScores
         if self.scores is None:
-            sampled = engine.measure(log, Sample(self.d), noise.key())
-            scores = popularity(add(sampled.items, grants["scores"], noise))
+            sampled = engine.measure(log, SampleRecords(self.d), noise.key())
+            scores = popularity(add_noise(sampled.items, grants["scores"], noise))
             first = (
                 f"Popularity was estimated from {at_most(self.d, log)}, drawn at random, with "
-                f"{scores.law.in_words()}, paid with {paid(grants['scores'])}."
+                f"{scores.distribution.in_words()}, paid with {describe_cost(grants['scores'])}."
             )
             picked = "those about the items that came out most popular"
         else:
@@ -144,7 +144,7 @@ class HandPicked(Staged):
                 f"{len(log.catalogue.ids):,} items took the place of an estimate; nothing was spent on them."
             )
             picked = "those about the items with the highest public scores"
-        counts = engine.measure(log, Pick(self.limit, scores), noise.key())
+        counts = engine.measure(log, KeepTopScored(self.limit, scores), noise.key())
         noised = noised_tables(log, counts, grants, noise)
         steps = [first, f"{were_kept(self.limit, log)}: {picked}."]
         bounded = at_most(self.limit, log)
@@ -158,4 +158,4 @@ def popularity(scores: Noisy) -> Noisy:
     >>> popularity(Noisy(np.array([-3, 4]), DiscreteLaplace.from_json({"scale": "1"}))).values.tolist()
     [0, 4]
     """
-    return Noisy(np.maximum(scores.values, 0), scores.law)
+    return Noisy(np.maximum(scores.values, 0), scores.distribution)

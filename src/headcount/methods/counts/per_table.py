@@ -11,22 +11,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from headcount.accounting.budget import Amount, Grant, Price, Priced
+from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
-from headcount.accounting.noise_distributions import Law
-from headcount.bounds import CountTable, Sample, check_limit
+from headcount.accounting.noise_distributions import NoiseDistribution
+from headcount.bounds import CountTable, SampleRecords, check_limit
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
-from headcount.methods.counts.tables import NOUNS, Counts, Noised, assumptions, release_of, table_of
+from headcount.methods.counts.tables import NOUNS, Counts, NoisyTables, assumptions, release_of, table_of
 from headcount.methods.method import Bounds, Staged, What, tables_of
 from headcount.noise import NoiseSource
-from headcount.noise.stages import Stage, Stages, share_out, shared
+from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
 from headcount.releases.release import Release
 
 
 @dataclass(frozen=True)
-class Made:
+class TableRelease:
     """One table as a method made it: counts, how far each may be off, the noise that was drawn, and its story.
 
     ``bounded`` says in words what one person could add at most.
@@ -34,27 +34,29 @@ class Made:
 
     counts: Counts
     half_width: float | Counts
-    law: Law
+    distribution: NoiseDistribution
     bounded: str
     steps: tuple[str, ...]
     chosen: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
-class EachTable(Staged, ABC):
+class PerTableMethod(Staged, ABC):
     """A method that releases each table for itself; what it does with one is in :meth:`make`."""
 
     name: ClassVar[str]
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Sample,)
+    bounds: ClassVar[Bounds] = (SampleRecords,)
     covers: ClassVar[str] = "bounded"
 
     what: What | None = None
     shares: Mapping[str, Amount] | None = None
 
     @abstractmethod
-    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(
+        self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine
+    ) -> TableRelease:
         """Spend a table's part of the grant on it."""
 
     @property
@@ -66,33 +68,38 @@ class EachTable(Staged, ABC):
         """Say what is done with a table, as far as it is known without data; refuse what cannot be done."""
         return Stage(table)
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Pure ε for adding or removing a user."""
         return Guarantee(epsilon=priced.epsilon, assumes=assumptions(self.declared))
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """One table after the other."""
-        return shared((self.stage(log, table) for table in tables_of(self.what, log)), self.shares)
+        return normalize_split((self.stage(log, table) for table in tables_of(self.what, log)), self.shares)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release one table after the other."""
         guarantee = self.guarantee(grant)
         engine = engine or LocalEngine()
-        grants = share_out(self.stages(log, grant.price), grant)
+        grants = split_among_stages(self.stages(log, grant.cost), grant)
         tables = tables_of(self.what, log)
-        made = {table: self.make(log, table, grants[table], noise, engine) for table in tables}
-        bounds = {name: each.bounded for name, each in made.items()}
+        released = {table: self.make(log, table, grants[table], noise, engine) for table in tables}
+        bounds = {name: table_release.bounded for name, table_release in released.items()}
         return release_of(
             self,
             log,
             guarantee,
-            Noised(
-                tables={name: table_of(log, name, each.counts, each.half_width) for name, each in made.items()},
-                laws={name: each.law for name, each in made.items()},
-                steps=tuple(_steps(made)),
-                chosen={name: each.chosen for name, each in made.items() if each.chosen},
+            NoisyTables(
+                tables={
+                    name: table_of(log, name, table_release.counts, table_release.half_width)
+                    for name, table_release in released.items()
+                },
+                noise_distributions={name: table_release.distribution for name, table_release in released.items()},
+                steps=tuple(_describe_tables(released)),
+                chosen={
+                    name: table_release.chosen for name, table_release in released.items() if table_release.chosen
+                },
             ),
-            bounded=_joined(bounds),
+            bounded=_join_bounds(bounds),
             noise=noise,
             steps=(),
             covers=self.covers,
@@ -100,7 +107,7 @@ class EachTable(Staged, ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpToMaximum(EachTable):
+class UpToMaximum(PerTableMethod):
     """A method that keeps everything of people within a declared maximum, ``limit`` (M), and smooths counts."""
 
     covers: ClassVar[str] = "smoothed"
@@ -116,21 +123,21 @@ class UpToMaximum(EachTable):
         return f"the maximum of {self.limit} was"
 
 
-def _steps(made: Mapping[CountTable, Made]) -> list[str]:
+def _describe_tables(released: Mapping[CountTable, TableRelease]) -> list[str]:
     """Tell each table's story; say which table it is about where there are two."""
-    if len(made) == 1:
-        return [step for each in made.values() for step in each.steps]
+    if len(released) == 1:
+        return [step for table_release in released.values() for step in table_release.steps]
     return [
         f"For the {NOUNS[name]}s: {step[0].lower()}{step[1:]}"
-        for name, each in made.items()
-        for step in each.steps
+        for name, table_release in released.items()
+        for step in table_release.steps
     ]
 
 
-def _joined(bounds: Mapping[CountTable, str]) -> str:
+def _join_bounds(bounds: Mapping[CountTable, str]) -> str:
     """Say what one person could add, once if it is the same for all tables.
 
-    >>> _joined({"items": "at most 3 records per person", "edges": "at most 3 records per person"})
+    >>> _join_bounds({"items": "at most 3 records per person", "edges": "at most 3 records per person"})
     'at most 3 records per person'
     """
     if len(set(bounds.values())) == 1:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headcount.bounds import Declared
+from headcount.bounds import DeclaredScores
 from headcount.errors import DataError, UnknownNameError, UsageError
 from headcount.events.sources.files.formats import is_text, reading
 from headcount.events.sources.source import open_source
@@ -39,10 +39,10 @@ class PublicScores:
 
     A release holds the digest alone, which can be compared and not be used.
 
-    >>> scores = PublicScores.of({"tea": 3, "rye": "0.5"})
+    >>> scores = PublicScores.read({"tea": 3, "rye": "0.5"})
     >>> scores.ranked(["rye", "oat", "tea"]).values
     array([1, 0, 2])
-    >>> scores == PublicScores.of({"rye": 0.5, "tea": "3.0"})
+    >>> scores == PublicScores.read({"rye": 0.5, "tea": "3.0"})
     True
     """
 
@@ -50,7 +50,7 @@ class PublicScores:
     scores: Mapping[str, Decimal] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, given: Any) -> PublicScores:
+    def read(cls, given: Any) -> PublicScores:
         """Read scores from a file, a mapping, or a table with the columns ``item`` and ``score``."""
         if isinstance(given, PublicScores):
             return given
@@ -86,16 +86,16 @@ class PublicScores:
 
     def listed(self, ids: Iterable[str | int]) -> int:
         """Return how many of some items have a score."""
-        return sum(str(each) in self.known for each in ids)
+        return sum(str(item_id) in self.by_item for item_id in ids)
 
-    def ranked(self, ids: Sequence[str | int]) -> Declared:
+    def ranked(self, ids: Sequence[str | int]) -> DeclaredScores:
         """Return whole numbers in the order of the scores, the best one largest; 0 for items without one."""
-        known = self.known
-        places = {score: place for place, score in enumerate(sorted(set(known.values())), 1)}
-        return Declared(np.array([places[known[name]] if name in known else 0 for name in map(str, ids)]))
+        scores = self.by_item
+        places = {score: place for place, score in enumerate(sorted(set(scores.values())), 1)}
+        return DeclaredScores(np.array([places[scores[name]] if name in scores else 0 for name in map(str, ids)]))
 
     @property
-    def known(self) -> Mapping[str, Decimal]:
+    def by_item(self) -> Mapping[str, Decimal]:
         """The scores themselves; refused where there is only a digest."""
         if self.scores is None:
             raise UsageError(
@@ -137,7 +137,7 @@ def _item(given: Any, where: str) -> str:
 def _score(given: Any, item: str, where: str) -> Decimal:
     """Return a score as it is written, in one form.
 
-    >>> [str(_score(each, "tea", "scores")) for each in (3, "3.0", 0.1, "-0", "25e1")]
+    >>> [str(_score(value, "tea", "scores")) for value in (3, "3.0", 0.1, "-0", "25e1")]
     ['3', '3', '0.1', '0', '2.5E+2']
     """
     plain = given.item() if hasattr(given, "item") else given

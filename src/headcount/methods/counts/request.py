@@ -12,7 +12,7 @@ from pydantic import Field, PlainSerializer, field_validator
 from headcount._internal.parameters import Flag
 from headcount.errors import UsageError
 from headcount.methods.counts import EDGES, FAMILY
-from headcount.methods.request import OPTIONS, ChoosingRequest, MaybeWhole, shares_flag
+from headcount.methods.request import OPTIONS, MaybeWhole, MethodRequest, shares_flag
 from headcount.methods.totals import FAMILY as TOTALS
 from headcount.methods.totals import GROUPS, QUANTILES
 from headcount.methods.totals.quantile_targets import WHOLE, read_quantiles
@@ -26,12 +26,12 @@ SCORES = "scores"
 """The option of HPA that is a table: a release tells its digest, and never where it lies."""
 
 
-def _told(option: Any) -> Any:
+def _option_json(option: Any) -> Any:
     """Write an option into JSON: of a table its digest."""
     return getattr(option, "digest", option)
 
 
-class ReleaseRequest(ChoosingRequest):
+class ReleaseRequest(MethodRequest):
     """A release of counts: by which method, at which price.
 
     >>> request = ReleaseRequest(epsilon="1", method="sra", limit=10)
@@ -66,7 +66,7 @@ class ReleaseRequest(ChoosingRequest):
     shares: Annotated[Mapping[str, Decimal] | None, shares_flag("items=0.5,edges=0.5")] = None
     noise: Annotated[Literal["laplace", "gaussian"], Flag("Kind of noise; gaussian needs --delta.")] = "laplace"
     options: Annotated[
-        Mapping[str, Annotated[Any, PlainSerializer(_told, when_used="json")]],
+        Mapping[str, Annotated[Any, PlainSerializer(_option_json, when_used="json")]],
         replace(
             OPTIONS,
             help="An option of the method (repeatable). For hpa, scores=FILE are scores of items that are public.",
@@ -77,7 +77,7 @@ class ReleaseRequest(ChoosingRequest):
     @classmethod
     def _in_order(cls, value: Any) -> str | None:
         read = read_quantiles(value)
-        return None if read is None else ",".join(f"{each / WHOLE:g}" for each in read)
+        return None if read is None else ",".join(f"{quantile / WHOLE:g}" for quantile in read)
 
     @field_validator("options", mode="after")
     @classmethod
@@ -91,7 +91,7 @@ class ReleaseRequest(ChoosingRequest):
             return value
         from headcount.methods.counts.public_scores import PublicScores
 
-        return {**value, SCORES: PublicScores.of(value[SCORES])}
+        return {**value, SCORES: PublicScores.read(value[SCORES])}
 
     @property
     def noise_kind(self) -> str | None:
@@ -131,7 +131,7 @@ class ReleaseRequest(ChoosingRequest):
                 GROUPS.name: groups * (2 + (self.distinct and self.by == "contexts")),
                 QUANTILES.name: groups * len(read_quantiles(self.quantiles) or ()),
             }
-            return {name: numbers[name] for name in self._of_totals()}
+            return {name: numbers[name] for name in self._total_tables()}
         return {
             table: len(log.catalogue.ids) * (log.width if table == EDGES.name else 1)
             for table in self._tables(log)
@@ -140,8 +140,8 @@ class ReleaseRequest(ChoosingRequest):
     def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
         """Return the columns of each table of counts."""
         if self.is_of_totals:
-            return {each.name: each.columns for each in TOTALS.tables if each.name in self._of_totals()}
-        columns = {each.name: each.columns for each in FAMILY.tables}
+            return {table.name: table.columns for table in TOTALS.tables if table.name in self._total_tables()}
+        columns = {table.name: table.columns for table in FAMILY.tables}
         return {table: columns[table] for table in self._tables(log)}
 
     def _tables(self, log: EventLog) -> tuple[str, ...]:
@@ -149,10 +149,10 @@ class ReleaseRequest(ChoosingRequest):
 
         return tables_of(cast("What | None", self.what), log)
 
-    def _of_totals(self) -> list[str]:
+    def _total_tables(self) -> list[str]:
         """Return which tables of totals there will be."""
-        there = (True, self.by is not None, self.quantiles is not None)
-        return [each.name for each, asked in zip(TOTALS.tables, there, strict=True) if asked]
+        conditions = (True, self.by is not None, self.quantiles is not None)
+        return [table.name for table, wanted in zip(TOTALS.tables, conditions, strict=True) if wanted]
 
     def _totals(self, shares: Mapping[str, Decimal] | None) -> Method:
         """Return the one method for totals."""

@@ -30,10 +30,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headcount.accounting.budget import Amount, Grant, Price, Priced
+from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import NoiseKind
-from headcount.bounds import Sample, check_limit
+from headcount.bounds import SampleRecords, check_limit
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
@@ -47,7 +47,7 @@ from headcount.methods.counts.tables import (
 )
 from headcount.methods.method import Bounds, Staged, What
 from headcount.noise import NoiseSource
-from headcount.noise.stages import Stages, share_out, shared
+from headcount.noise.stages import Stages, normalize_split, split_among_stages
 from headcount.releases.release import Release
 
 
@@ -65,7 +65,7 @@ class SimpleRandom(Staged):
     foreseen: ClassVar[str] = "sampled"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Sample,)
+    bounds: ClassVar[Bounds] = (SampleRecords,)
     limit_name: ClassVar[str] = "limit"
     story: ClassVar[str] = "{were_kept}, drawn at random from each person's own."
 
@@ -77,20 +77,20 @@ class SimpleRandom(Staged):
     def __post_init__(self) -> None:
         check_limit(self.limit)
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Pure ε for adding or removing a user; with Gaussian noise (ε, δ)."""
         declared = f"the {self.limit_name} of {self.limit} was"
         return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumptions(declared))
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """Items and edges of one sample."""
-        return shared(table_stages(self.what, log, self.limit, self.noise, "0.5"), self.shares)
+        return normalize_split(table_stages(self.what, log, self.limit, self.noise, "0.5"), self.shares)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Sample each user's records once, and release items and edges of that one sample."""
         guarantee = self.guarantee(grant)
-        grants = share_out(self.stages(log, grant.price), grant)
-        counts = (engine or LocalEngine()).measure(log, Sample(self.limit), noise.key())
+        grants = split_among_stages(self.stages(log, grant.cost), grant)
+        counts = (engine or LocalEngine()).measure(log, SampleRecords(self.limit), noise.key())
         noised = noised_tables(log, counts, grants, noise)
         steps = [self.story.format(were_kept=were_kept(self.limit, log))]
         bounded = at_most(self.limit, log)

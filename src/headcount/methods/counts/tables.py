@@ -13,12 +13,20 @@ from numpy.typing import NDArray
 
 from headcount.accounting.budget import Grant
 from headcount.accounting.guarantee import Guarantee
-from headcount.accounting.noise_distributions import Law, NoiseKind
-from headcount.bounds import BoundedCounts, Sample, sensitivity
+from headcount.accounting.noise_distributions import NoiseDistribution, NoiseKind
+from headcount.bounds import BoundedCounts, SampleRecords, sensitivity
 from headcount.events.log import EventLog
 from headcount.methods.counts import EDGES, ITEMS
-from headcount.methods.method import ONE_ID, PUBLIC_CATALOGUE, Method, What, paid, tables_of, what_counted
-from headcount.noise import NoiseSource, add
+from headcount.methods.method import (
+    ONE_ID,
+    PUBLIC_CATALOGUE,
+    Method,
+    What,
+    describe_cost,
+    describe_filters,
+    tables_of,
+)
+from headcount.noise import NoiseSource, add_noise
 from headcount.noise.stages import Stage
 from headcount.releases.intervals import Term, consistent_half_widths, half_width
 from headcount.releases.reconcile import Weights, reconcile
@@ -27,7 +35,7 @@ from headcount.releases.release import Interval, Release
 Counts = NDArray[np.float64]
 
 LEVEL = 0.95
-NOUNS = {each.name: each.noun for each in (ITEMS, EDGES)}
+NOUNS = {table.name: table.noun for table in (ITEMS, EDGES)}
 
 
 def assumptions(declared: str) -> tuple[str, ...]:
@@ -50,9 +58,9 @@ def at_most(limit: int, log: EventLog) -> str:
 
 def table_stages(what: What | None, log: EventLog, limit: int, kind: NoiseKind, share: str) -> list[Stage]:
     """Return a stage for each table of kept records, with an equal share; with Gaussian noise they share ρ."""
-    moved = sensitivity(Sample(limit), log.counting)
+    moved = sensitivity(SampleRecords(limit), log.counting)
     return [
-        Stage(table, Decimal(share), gaussian=kind == "gaussian", moves=moved, tells=(table,))
+        Stage(table, Decimal(share), gaussian=kind == "gaussian", sensitivity=moved, tells=(table,))
         for table in tables_of(what, log)
     ]
 
@@ -72,11 +80,11 @@ def kept_up_to(limit: int, log: EventLog) -> str:
 
 
 @dataclass(frozen=True)
-class Noised:
+class NoisyTables:
     """Released tables, the laws of their noise, and sentences that say how they were made."""
 
     tables: Mapping[str, pa.Table]
-    laws: Mapping[str, Law]
+    noise_distributions: Mapping[str, NoiseDistribution]
     steps: tuple[str, ...]
     chosen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -85,7 +93,7 @@ def release_of(
     method: Method,
     log: EventLog,
     guarantee: Guarantee,
-    noised: Noised,
+    noised: NoisyTables,
     *,
     bounded: str,
     noise: NoiseSource,
@@ -97,7 +105,7 @@ def release_of(
     return Release(
         method=method.name,
         guarantee=guarantee,
-        noise=noised.laws,
+        noise=noised.noise_distributions,
         tables=noised.tables,
         contexts=log.context.labels if log.context and "edges" in noised.tables else None,
         context_name=log.context.name if log.context and "edges" in noised.tables else None,
@@ -105,31 +113,37 @@ def release_of(
         counts=log.counting,
         bounded=bounded,
         chosen=noised.chosen,
-        steps=(*what_counted(log), *steps, *noised.steps),
+        steps=(*describe_filters(log), *steps, *noised.steps),
         catalogue=log.catalogue.digest,
         simulated=not noise.is_private,
     )
 
 
-def noised_tables(log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource) -> Noised:
+def noised_tables(
+    log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource
+) -> NoisyTables:
     """Spend each table's grant on its noise, reconcile items with edges, and attach intervals."""
-    noisy = {name: add(getattr(counts, name), grants[name], noise) for name in NOUNS if name in grants}
-    values = {name: each.values.astype(np.float64) for name, each in noisy.items()}
-    laws = {name: each.law for name, each in noisy.items()}
-    widths = {name: half_width([Term(1.0, law)], LEVEL) for name, law in laws.items()}
-    steps = [_noise_step(name, laws[name], grants[name]) for name in noisy]
+    noisy = {name: add_noise(getattr(counts, name), grants[name], noise) for name in NOUNS if name in grants}
+    values = {name: noisy_table.values.astype(np.float64) for name, noisy_table in noisy.items()}
+    distributions = {name: noisy_table.distribution for name, noisy_table in noisy.items()}
+    widths = {name: half_width([Term(1.0, law)], LEVEL) for name, law in distributions.items()}
+    steps = [_noise_step(name, distributions[name], grants[name]) for name in noisy]
     if len(noisy) == 2 and log.counting == "records":
-        weights = Weights.of(
-            items_variance=laws["items"].variance, edges_variance=laws["edges"].variance, contexts=log.width
+        weights = Weights.by_precision(
+            items_variance=distributions["items"].variance,
+            edges_variance=distributions["edges"].variance,
+            contexts=log.width,
         )
         values["items"], values["edges"] = reconcile(values["items"], values["edges"], weights)
-        widths["items"], widths["edges"] = consistent_half_widths(laws["items"], laws["edges"], weights, LEVEL)
+        widths["items"], widths["edges"] = consistent_half_widths(
+            distributions["items"], distributions["edges"], weights, LEVEL
+        )
         steps.append(
             "Both noisy tables were reconciled by weighted least squares, so that the edges of an item sum to "
             "its count; this uses released numbers alone and costs nothing."
         )
     tables = {name: table_of(log, name, values[name], widths[name]) for name in values}
-    return Noised(tables, laws, tuple(steps))
+    return NoisyTables(tables, distributions, tuple(steps))
 
 
 def table_of(log: EventLog, name: str, counts: Counts, width: float | Counts) -> pa.Table:
@@ -153,5 +167,5 @@ def interval_table(log: EventLog, name: str, counts: Counts, low: Counts, high: 
     )
 
 
-def _noise_step(name: str, law: Law, grant: Grant) -> str:
-    return f"Every {NOUNS[name]}, zeros included, got {law.in_words()}, paid with {paid(grant)}."
+def _noise_step(name: str, distribution: NoiseDistribution, grant: Grant) -> str:
+    return f"Every {NOUNS[name]}, zeros included, got {distribution.in_words()}, paid with {describe_cost(grant)}."

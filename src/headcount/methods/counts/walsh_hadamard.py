@@ -37,23 +37,23 @@ from headcount.bounds import (
     TAIL_SPREAD,
     Bounded,
     CountTable,
-    Sample,
+    SampleRecords,
     Sensitivity,
     columns_of,
     head,
     inverse_walsh_hadamard,
     sensitivity,
     tail_scores,
-    transformed,
     walsh_hadamard,
+    walsh_hadamard_sensitivity,
 )
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
-from headcount.methods.counts.per_table import Made, UpToMaximum
+from headcount.methods.counts.per_table import TableRelease, UpToMaximum
 from headcount.methods.counts.tables import LEVEL, at_most, kept_up_to
-from headcount.methods.method import paid
-from headcount.noise import NoiseSource, add, can_draw, choose
-from headcount.noise.stages import Stage, share_out
+from headcount.methods.method import describe_cost
+from headcount.noise import NoiseSource, add_noise, can_draw, choose_candidate
+from headcount.noise.stages import Stage, split_among_stages
 from headcount.releases.intervals import Term, half_width
 
 COEFFICIENTS = "coefficients"
@@ -78,14 +78,18 @@ class WalshHadamardPerturbation(UpToMaximum):
 
     def stage(self, log: EventLog, table: CountTable) -> Stage:
         """A choice, and the coefficients it keeps: at least one, though how many is unknown."""
-        moved = transformed(sensitivity(Sample(self.limit), log.counting), columns_of(log, table))
-        choice = Stage("choice", Decimal("0.1"), moves=Sensitivity.of_l1(TAIL_SPREAD))
-        return Stage(table, parts=(choice, Stage("coefficients", Decimal("0.9"), moves=moved.of_some(1))))
+        moved = walsh_hadamard_sensitivity(
+            sensitivity(SampleRecords(self.limit), log.counting), columns_of(log, table)
+        )
+        choice = Stage("choice", Decimal("0.1"), sensitivity=Sensitivity.of_l1(TAIL_SPREAD))
+        return Stage(table, parts=(choice, Stage("coefficients", Decimal("0.9"), sensitivity=moved.of_some(1))))
 
-    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(
+        self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine
+    ) -> TableRelease:
         """Choose how many coefficients to keep, and release the counts that these describe."""
-        parts = share_out(self.stage(log, table).parts, grant)
-        counts: Bounded = getattr(engine.measure(log, Sample(self.limit), noise.key()), table)
+        parts = split_among_stages(self.stage(log, table).parts, grant)
+        counts: Bounded = getattr(engine.measure(log, SampleRecords(self.limit), noise.key()), table)
         coefficients = walsh_hadamard(counts)
         paying = parts["coefficients"].exact
         sizes = [
@@ -94,21 +98,22 @@ class WalshHadamardPerturbation(UpToMaximum):
             if can_draw(coefficients.sensitivity.of_some(size).l1, paying)
         ]
         penalties = [expected_noise(coefficients, size, paying) for size in sizes]
-        kept = sizes[choose(tail_scores(coefficients, sizes, penalties), parts["choice"], noise)]
-        noisy = add(head(coefficients, kept), parts["coefficients"], noise)
+        kept = sizes[choose_candidate(tail_scores(coefficients, sizes, penalties), parts["choice"], noise)]
+        noisy = add_noise(head(coefficients, kept), parts["coefficients"], noise)
         values = inverse_walsh_hadamard(noisy.counts, coefficients.size, counts.size)
-        law = replace(noisy.law, on=COEFFICIENTS)
-        return Made(
+        law = replace(noisy.distribution, on=COEFFICIENTS)
+        return TableRelease(
             counts=values.reshape(counts.shape),
-            half_width=half_width([Term(1 / coefficients.size, noisy.law, copies=kept)], LEVEL),
-            law=law,
+            half_width=half_width([Term(1 / coefficients.size, noisy.distribution, copies=kept)], LEVEL),
+            distribution=law,
             bounded=at_most(self.limit, log),
             steps=(
                 kept_up_to(self.limit, log),
                 f"Of the {coefficients.size:,} coefficients of a Walsh–Hadamard transform the first {kept:,} "
                 f"{'was' if kept == 1 else 'were'} kept, a number chosen by the exponential mechanism, paid with "
-                f"{paid(parts['choice'])}.",
-                f"These got {law.in_words()}, paid with {paid(parts['coefficients'])}, and were transformed back.",
+                f"{describe_cost(parts['choice'])}.",
+                f"These got {law.in_words()}, paid with {describe_cost(parts['coefficients'])}, and were "
+                f"transformed back.",
             ),
             chosen={"coefficients": kept},
         )

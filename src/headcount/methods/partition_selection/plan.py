@@ -3,7 +3,7 @@
 Before a method runs, those that enough people have are released, and they are the list from then on. That takes a
 share of ε, and δ. Whatever is selected is selected as items are (:mod:`headcount.events.selection_targets`),
 contexts and tags first. How it is done follows how many different items people have, of which one noisy number is
-told (:class:`~headcount.bounds.keys.distinct_items_sign.Variety`), with a fiftieth of that ε:
+told (:class:`~headcount.bounds.keys.distinct_items_sign.DistinctItemsSign`), with a fiftieth of that ε:
 
 - many: weights are spread over items in rounds, with Gaussian noise:
 :mod:`headcount.noise.partition_selection.weighted_rounds`;
@@ -29,9 +29,9 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from headcount.accounting.budget import Grant, Priced, price_of
+from headcount.accounting.budget import CostOrGrant, Grant, cost_of
 from headcount.accounting.guarantee import Guarantee
-from headcount.bounds import Spread, Support, Variety, check_limit
+from headcount.bounds import DistinctItemsSign, KeySupport, KeyWeights, check_limit
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
@@ -39,14 +39,14 @@ from headcount.events.selection_targets import CONTEXTS, ITEMS, SELECTABLE, TAGS
 from headcount.methods.method import CAME_LATER, PUBLIC_CATALOGUE, PUBLIC_LISTS, Bounds
 from headcount.noise import (
     NoiseSource,
-    Sifting,
-    add,
-    chances_for,
-    choose_named,
-    glance,
-    law_of,
-    rounds_for,
-    select,
+    WeightedSelection,
+    add_noise,
+    noise_distribution_for,
+    plan_rounds,
+    release_key_hints,
+    release_probabilities_for,
+    select_by_threshold,
+    select_keys,
     threshold_for,
 )
 from headcount.noise.stages import Paying
@@ -69,7 +69,7 @@ _STEP = Decimal(10) ** -24  # of a share that is worked out: sums of these are e
 class Selection:
     """Select items with a ``share`` of ε and with all of δ, or half of it where the method needs some as well."""
 
-    bounds: ClassVar[Bounds] = (Support, Variety, Spread)
+    bounds: ClassVar[Bounds] = (KeySupport, DistinctItemsSign, KeyWeights)
 
     limit: int | None = None
     share: Decimal = DEFAULT_SHARE
@@ -100,33 +100,35 @@ class Selection:
         self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine
     ) -> tuple[EventLog, dict[str, Any]]:
         """Spend the part that selects; return the log with the list found, and what to tell of it."""
-        plan, people = self.plan(grant), self.of.as_items(log)
+        plan, item_log = self.plan(grant), self.of.as_items(log)
         if self.limit is None:
-            found, law = _looked_for(people, grant, noise, engine)
-            plan["law"] = law
+            selected, rule = _select_unbounded(item_log, grant, noise, engine)
+            plan["law"] = rule
         else:
-            found = select(engine.measure(people, Support(self.limit), noise.key()), grant, noise)
-        plan[self.of.plural] = len(found)
-        return self.of.put(log, found), plan
+            selected = select_by_threshold(
+                engine.measure(item_log, KeySupport(self.limit), noise.key()), grant, noise
+            )
+        plan[self.of.plural] = len(selected)
+        return self.of.put(log, selected), plan
 
-    def plan(self, priced: Priced) -> dict[str, Any]:
+    def plan(self, priced: CostOrGrant) -> dict[str, Any]:
         """Say how items will be selected: known without data.
 
         ``threshold`` is about how many people an item needs: where people have few items, so many who name it;
         ``weight`` is how much weight it needs where they have many.
         """
-        price = price_of(priced)
-        paid = {"epsilon": f"{price.epsilon:f}", "delta": str(price.delta)}
+        budget = cost_of(priced)
+        cost = {"epsilon": f"{budget.epsilon:f}", "delta": str(budget.delta)}
         if self.limit is not None:
-            return {"limit": self.limit, "threshold": threshold_for(self.limit, price).people, **paid}
-        variety, left = _parts(price)
-        law_of(Variety.moves, variety)
+            return {"limit": self.limit, "threshold": threshold_for(self.limit, budget).users_needed, **cost}
+        variety, left = _parts(budget)
+        noise_distribution_for(DistinctItemsSign.sensitivity, variety)
         glanced, choice = _few_parts(left)
-        law_of(Spread.moves, glanced)
+        noise_distribution_for(KeyWeights.sensitivity, glanced)
         return {
-            "threshold": chances_for(choice).half,
-            "weight": round(rounds_for(left).weight, 1),
-            **paid,
+            "threshold": release_probabilities_for(choice).half,
+            "weight": round(plan_rounds(left).weight, 1),
+            **cost,
         }
 
 
@@ -143,11 +145,11 @@ def split_among(selections: Selections, whole: Paying) -> tuple[tuple[Paying, ..
     >>> [str(part.delta) for part in split_among(both, Grant("1", "1e-6"))[0]]
     ['5E-7', '5E-7']
     """
-    halved = any(each.halves_delta for each in selections)
+    halved = any(selection.halves_delta for selection in selections)
     own = (Decimal("0.5") if halved else Decimal(1)) / len(selections)
-    shares = {each.of.stage: each.share for each in selections}
-    delta = dict.fromkeys(shares, own) | ({REST: Decimal("0.5")} if halved else {})
-    parts = whole.split({**shares, REST: 1 - sum(shares.values(), start=Decimal(0))}, delta)
+    budget_split = {selection.of.stage: selection.share for selection in selections}
+    delta = dict.fromkeys(budget_split, own) | ({REST: Decimal("0.5")} if halved else {})
+    parts = whole.split({**budget_split, REST: 1 - sum(budget_split.values(), start=Decimal(0))}, delta)
     rest = parts.pop(REST)
     return tuple(parts.values()), rest
 
@@ -156,37 +158,48 @@ def select_all(
     selections: Selections, log: EventLog, grants: Sequence[Grant], noise: NoiseSource, engine: Engine
 ) -> tuple[EventLog, dict[str, dict[str, Any]]]:
     """Select one after the other; what comes after one that finds nothing is left, and told nothing of."""
-    told: dict[str, dict[str, Any]] = {}
-    for each, grant in zip(selections, grants, strict=True):
-        if found_nothing(told) is None:
-            log, told[each.of.stage] = each.select(log, grant, noise, engine)
+    described: dict[str, dict[str, Any]] = {}
+    for selection, grant in zip(selections, grants, strict=True):
+        if find_empty_selection(described) is None:
+            log, described[selection.of.stage] = selection.select(log, grant, noise, engine)
         else:
-            grant.leave()
-            log = each.of.put(log, ())
-    return log, told
+            grant.forgo()
+            log = selection.of.put(log, ())
+    return log, described
 
 
-def found_nothing(told: Mapping[str, Mapping[str, Any]]) -> Selectable | None:
+def find_empty_selection(described: Mapping[str, Mapping[str, Any]]) -> Selectable | None:
     """Return what none was found of, from what a release tells: nothing was done, and spent, after that."""
-    return next((each for each in SELECTABLE if not told.get(each.stage, {each.plural: True})[each.plural]), None)
+    return next(
+        (
+            selectable
+            for selectable in SELECTABLE
+            if not described.get(selectable.stage, {selectable.plural: True})[selectable.plural]
+        ),
+        None,
+    )
 
 
-def done(selections: Selections, told: Mapping[str, Mapping[str, Any]]) -> Selections:
+def completed_selections(selections: Selections, described: Mapping[str, Mapping[str, Any]]) -> Selections:
     """Return the selections that were done, from what a release tells."""
-    return tuple(each for each in selections if each.of.stage in told)
+    return tuple(selection for selection in selections if selection.of.stage in described)
 
 
-def promised(selections: Selections, guarantee: Guarantee, log: EventLog, priced: Priced) -> Guarantee:
+def combine_guarantees(
+    selections: Selections, guarantee: Guarantee, log: EventLog, priced: CostOrGrant
+) -> Guarantee:
     """Return what selections and method promise together; what is selected does not have to be public."""
-    limits = [
-        f"the limit of {some(each.limit, each.of.noun)} per person for selection was chosen without looking at "
+    bound_assumptions = [
+        f"the limit of {some(entry.limit, entry.of.noun)} per person for selection was chosen without looking at "
         "the log"
-        for each in selections
-        if each.limit is not None
+        for entry in selections
+        if entry.limit is not None
     ]
-    others = [each for each in guarantee.assumes if each not in (PUBLIC_CATALOGUE, PUBLIC_LISTS)]
-    public = _still_public({each.of for each in selections}, guarantee, log)
-    return replace(guarantee, epsilon=priced.epsilon, delta=priced.delta, assumes=(*public, *limits, *others))
+    others = [entry for entry in guarantee.assumes if entry not in (PUBLIC_CATALOGUE, PUBLIC_LISTS)]
+    public = _still_public({selection.of for selection in selections}, guarantee, log)
+    return replace(
+        guarantee, epsilon=priced.epsilon, delta=priced.delta, assumes=(*public, *bound_assumptions, *others)
+    )
 
 
 def _still_public(kinds: set[Selectable], guarantee: Guarantee, log: EventLog) -> list[str]:
@@ -199,14 +212,14 @@ def _still_public(kinds: set[Selectable], guarantee: Guarantee, log: EventLog) -
     return [f"{what} public, fixed without looking at the log" for what, holds in there.items() if holds]
 
 
-def stand_in(log: EventLog, selections: Selections) -> EventLog:
+def with_placeholder_items(log: EventLog, selections: Selections) -> EventLog:
     """Return the log with made-up items, to find out beforehand whether noise can be drawn for such."""
-    for each in selections:
-        log = each.of.put(log, range(each.of.stand_ins))
+    for selection in selections:
+        log = selection.of.put(log, range(selection.of.stand_ins))
     return log
 
 
-def divided_shares(
+def divide_budget_split(
     given: Mapping[str, Decimal] | None, kinds: Sequence[Selectable] = (ITEMS,)
 ) -> tuple[dict[str, Decimal], Mapping[str, Decimal] | None]:
     """Return the shares of what is selected, and those that are left for the method's own stages.
@@ -214,10 +227,10 @@ def divided_shares(
     The method's are of what selection leaves. If selections alone are named, the method shares as it does by
     itself, and so does a selection that is not named.
 
-    >>> divided_shares({"selection": Decimal("0.2"), "items": Decimal("0.6"), "edges": Decimal("0.2")})[1]
+    >>> divide_budget_split({"selection": Decimal("0.2"), "items": Decimal("0.6"), "edges": Decimal("0.2")})[1]
     {'items': Decimal('0.75'), 'edges': Decimal('0.25')}
     """
-    own = {each.stage: DEFAULT_SHARE for each in kinds}
+    own = {selectable.stage: DEFAULT_SHARE for selectable in kinds}
     if given is None:
         return own, None
     rest = {stage: share for stage, share in given.items() if stage not in own}
@@ -229,24 +242,24 @@ def divided_shares(
             given=",".join(given),
             remedy=f"for example --shares {example}, which leaves the rest to the method",
         )
-    shares = {stage: given.get(stage, share) for stage, share in own.items()}
-    left = 1 - sum(shares.values(), start=Decimal(0))
+    budget_split = {stage: given.get(stage, share) for stage, share in own.items()}
+    left = 1 - sum(budget_split.values(), start=Decimal(0))
     if left <= 0:
         raise UsageError(
             "the shares of selection must leave something for the release",
-            given=",".join(f"{stage}={share}" for stage, share in shares.items()),
+            given=",".join(f"{stage}={share}" for stage, share in budget_split.items()),
             remedy=f"for example --shares {example}",
         )
     if not rest:
-        return shares, None
+        return budget_split, None
     total = sum(given.values())
     if total != 1:
-        alone = ",".join(f"{stage}={share}" for stage, share in shares.items())
+        alone = ",".join(f"{stage}={share}" for stage, share in budget_split.items())
         raise UsageError("shares must sum to 1", given=str(total), remedy=f"or give --shares {alone} alone")
     *first, last = rest
     of_rest = {stage: (rest[stage] / left).quantize(_STEP).normalize() for stage in first}
     of_rest[last] = (1 - sum(of_rest.values(), start=Decimal(0))).normalize()
-    return shares, of_rest
+    return budget_split, of_rest
 
 
 def _parts(whole: Paying) -> tuple[Paying, Paying]:
@@ -261,20 +274,20 @@ def _few_parts(whole: Paying) -> tuple[Paying, Paying]:
     return parts["glance"], parts["choice"]
 
 
-def _looked_for(
+def _select_unbounded(
     log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine
 ) -> tuple[list[str] | list[int], str]:
     """Spend a grant on items that enough people have; return them, and whether people have few items or many."""
     of_variety, left = _parts(grant)
     secret = noise.key()  # one for all: the same items of a person count in every round
-    variety = add(engine.measure(log, Variety(), secret), of_variety, noise)
+    variety = add_noise(engine.measure(log, DistinctItemsSign(), secret), of_variety, noise)
     if variety.values[0] >= 0:
-        sifting = Sifting(left, noise)
+        sifting = WeightedSelection(left, noise)
         while sifting.left:
-            sifting.sift(engine.measure(log, sifting.bound, secret))
-        return sifting.found, MANY
+            sifting.take_round(engine.measure(log, sifting.bound, secret))
+        return sifting.selected, MANY
     of_glance, of_choice = _few_parts(left)
-    enough = chances_for(of_choice.price).half
-    hints = glance(engine.measure(log, Spread("shares"), secret), enough, of_glance, noise)
-    named = engine.measure(log, Spread("one", hints=hints), secret)
-    return choose_named(named, of_choice, noise), FEW
+    enough = release_probabilities_for(of_choice.cost).half
+    hints = release_key_hints(engine.measure(log, KeyWeights("shares"), secret), enough, of_glance, noise)
+    named = engine.measure(log, KeyWeights("one", hints=hints), secret)
+    return select_keys(named, of_choice, noise), FEW

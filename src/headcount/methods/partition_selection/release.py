@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from headcount.accounting.budget import Grant
-from headcount.accounting.guarantee import in_short
+from headcount.accounting.guarantee import format_delta
 from headcount.events.log import EventLog
 from headcount.events.selection_targets import SELECTABLE, Selectable
 from headcount.methods.method import Method
@@ -27,46 +27,59 @@ _KINDS: Mapping[str, pa.DataType] = {
 """What the columns of empty tables hold; all others numbers."""
 
 
-def told(release: Release, selected: Mapping[str, Mapping[str, Any]]) -> Release:
+def add_selection_steps(release: Release, selected: Mapping[str, Mapping[str, Any]]) -> Release:
     """Tell in a release what was selected, and how."""
-    kinds = [each for each in SELECTABLE if each.stage in selected]
-    steps = [_story(each, selected[each.stage]) for each in kinds]
-    chosen = {each.stage: dict(selected[each.stage]) for each in kinds}
+    kinds = [selectable for selectable in SELECTABLE if selectable.stage in selected]
+    steps = [_describe_selection(selectable, selected[selectable.stage]) for selectable in kinds]
+    chosen = {selectable.stage: dict(selected[selectable.stage]) for selectable in kinds}
     return replace(release, steps=(*steps, *release.steps), chosen={**chosen, **release.chosen})
 
 
-def _story(of: Selectable, selected: Mapping[str, Any]) -> str:
-    number = some(selected[of.plural], of.noun) if selected[of.plural] else f"no {of.noun}"
-    epsilon, delta = Decimal(selected["epsilon"]).normalize(), in_short(Decimal(selected["delta"]))
-    return f"{of.lacking} {_how(of, selected)}: {number}. This was paid with ε = {epsilon:f} and δ = {delta}."
+def _describe_selection(selectable: Selectable, selected: Mapping[str, Any]) -> str:
+    number = (
+        some(selected[selectable.plural], selectable.noun)
+        if selected[selectable.plural]
+        else f"no {selectable.noun}"
+    )
+    epsilon, delta = Decimal(selected["epsilon"]).normalize(), format_delta(Decimal(selected["delta"]))
+    rule = _describe_rule(selectable, selected)
+    return f"{selectable.lacking} {rule}: {number}. This was paid with ε = {epsilon:f} and δ = {delta}."
 
 
-def _how(of: Selectable, selected: Mapping[str, Any]) -> str:
-    people = f"{selected['threshold']:,} people"
+def _describe_rule(selectable: Selectable, selected: Mapping[str, Any]) -> str:
+    users = f"{selected['threshold']:,} people"
     if "limit" in selected:
-        of_each = f"1 {of.noun}" if selected["limit"] == 1 else f"{selected['limit']:,} different {of.plural}"
+        per_user = (
+            f"1 {selectable.noun}"
+            if selected["limit"] == 1
+            else f"{selected['limit']:,} different {selectable.plural}"
+        )
         return (
-            f"To select {of.plural}, at most {of_each} of each person counted, drawn at random; those that "
-            f"{people} or more have, noise included, were selected"
+            f"To select {selectable.plural}, at most {per_user} of each person counted, drawn at random; those "
+            f"that "
+            f"{users} or more have, noise included, were selected"
         )
     if selected["law"] == FEW:
         return (
-            f"Most people have few different {of.plural}, as a noisy number tells. So each named one, and those "
-            f"that {people} or more named, noise included, were selected"
+            f"Most people have few different {selectable.plural}, as a noisy number tells. So each named one, and "
+            f"those "
+            f"that {users} or more named, noise included, were selected"
         )
     return (
-        f"Many people have several different {of.plural}, as a noisy number tells. So each spread weight over "
+        f"Many people have several different {selectable.plural}, as a noisy number tells. So each spread weight "
+        f"over "
         "theirs, with squares that sum to 1 at most, in rounds that told where it was of use; those with a weight "
         f"of about {selected['weight']:,} or more, noise included, were selected"
     )
 
 
-def advice(of: Selectable, selected: Mapping[str, Any]) -> str:
+def advice(selectable: Selectable, selected: Mapping[str, Any]) -> str:
     """Say what helps if nothing was selected, from public numbers alone."""
     return (
         "Nothing but selection was spent. More ε for it helps most (--epsilon, or --shares "
-        f"{of.stage}=0.5; it had {Decimal(selected['epsilon']).normalize():f}), then a larger --delta. Where "
-        f"the {of.plural} can be listed without looking at the log, {of.listed} needs neither."
+        f"{selectable.stage}=0.5; it had {Decimal(selected['epsilon']).normalize():f}), then a larger --delta. "
+        f"Where "
+        f"the {selectable.plural} can be listed without looking at the log, {selectable.listed} needs neither."
     )
 
 
@@ -80,7 +93,7 @@ def empty_release(
 ) -> Release:
     """Return the release of a log of which nothing was selected: empty tables; the grant is left."""
     guarantee = method.guarantee(grant)
-    grant.leave()
+    grant.forgo()
     kinds = {**_KINDS, **({"item": log.catalogue.column.type} if log.has_catalogue else {})}
     context = log.context if any("context" in columns for columns in tables.values()) else None
     return Release(

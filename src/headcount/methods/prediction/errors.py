@@ -21,7 +21,7 @@ from headcount.adaptive.activity_histogram import EstimatedActivity
 from headcount.adaptive.predicted_error import expected_records, zipf
 
 _POINTS = 160  # numbers of records that stand for all
-_MOST_DEALT = 1_000_000  # cells that are dealt to groups, to see how far they are off
+_MAX_SIMULATED_CELLS = 1_000_000  # cells that are dealt to groups, to see how far they are off
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class TableShape:
         return copies, expected_records(drawn, popularities, distinct=True)
 
 
-def activity_of(users: int, median: float, most: int) -> EstimatedActivity:
+def lognormal_activity(users: int, median: float, most: int) -> EstimatedActivity:
     """Model how active people are: log-normal with that median, the most active of all at ``most``.
 
-    >>> activity = activity_of(6040, 96, 2314)
+    >>> activity = lognormal_activity(6040, 96, 2314)
     >>> round(activity.total_users), round(activity.total_records / activity.total_users)
     (6040, 142)
     """
@@ -60,11 +60,11 @@ def activity_of(users: int, median: float, most: int) -> EstimatedActivity:
     spread = math.log(most / median) / last
     if spread <= 0:
         return EstimatedActivity(np.array([float(median)]), np.array([float(users)]))
-    edges = np.unique(np.concatenate([[0.5], np.geomspace(1.5, most + 0.5, _POINTS)]))
-    within = np.array([NormalDist(math.log(median), spread).cdf(math.log(edge)) for edge in edges])
+    bin_ends = np.unique(np.concatenate([[0.5], np.geomspace(1.5, most + 0.5, _POINTS)]))
+    within = np.array([NormalDist(math.log(median), spread).cdf(math.log(edge)) for edge in bin_ends])
     within[0] = 0.0
     shares = np.diff(within) / within[-1]
-    middles = np.maximum(1.0, np.sqrt(edges[1:] * edges[:-1]))
+    middles = np.maximum(1.0, np.sqrt(bin_ends[1:] * bin_ends[:-1]))
     return EstimatedActivity(middles, users * shares)
 
 
@@ -79,12 +79,12 @@ def draws_for(different: Floats, cells: int) -> Floats:
     low, high = np.zeros(wanted.size), np.full(wanted.size, 2 * np.log(1e3 * cells + 1e3))
     for _ in range(50):
         middle = (low + high) / 2
-        found = copies @ -np.expm1(-np.outer(popularities, np.expm1(middle)))
-        low, high = np.where(found < wanted, middle, low), np.where(found < wanted, high, middle)
+        distinct_items = copies @ -np.expm1(-np.outer(popularities, np.expm1(middle)))
+        low, high = np.where(distinct_items < wanted, middle, low), np.where(distinct_items < wanted, high, middle)
     return np.asarray(np.expm1(high))
 
 
-def cut(
+def predict_truncated(
     shape: TableShape, limit: int, deviation: float, *, sampled: bool = True, gaussian: bool = False
 ) -> Prediction:
     """Predict counts of at most ``limit`` records of each user, with noise of that standard deviation.
@@ -93,24 +93,24 @@ def cut(
     it is ``gaussian``.
 
     >>> shape = TableShape(EstimatedActivity(np.array([1.0, 50.0]), np.array([900.0, 100.0])), 500)
-    >>> [round(cut(shape, limit, 2.0 * limit).mae, 1) for limit in (1, 10, 50)]
+    >>> [round(predict_truncated(shape, limit, 2.0 * limit).mae, 1) for limit in (1, 10, 50)]
     [10.0, 18.7, 70.7]
     """
     copies, expected = shape.expected()
     shares = np.minimum(1.0, limit / shape.activity.records)
     lost = expected @ (shape.activity.users * (1 - shares))
     chance = expected @ (shape.activity.users * shares * (1 - shares)) if sampled else np.zeros(lost.size)
-    return _together(copies, lost, deviation**2 + chance, gaussian=gaussian)
+    return _combine_errors(copies, lost, deviation**2 + chance, gaussian=gaussian)
 
 
-def picked(shape: TableShape, limit: int, deviation: float, *, gaussian: bool = False) -> Prediction:
+def predict_hand_picked(shape: TableShape, limit: int, deviation: float, *, gaussian: bool = False) -> Prediction:
     """Predict counts of each user's ``limit`` records about the most popular items, whose order is taken as known.
 
     A record is kept where fewer than ``limit`` of its user's are about better items; how many are follows a normal
     law.
 
     >>> shape = TableShape(EstimatedActivity(np.array([50.0]), np.array([100.0])), 500)
-    >>> picked(shape, 5, 1.0).mse > picked(shape, 25, 1.0).mse
+    >>> predict_hand_picked(shape, 5, 1.0).mse > predict_hand_picked(shape, 25, 1.0).mse
     True
     """
     copies, expected = shape.expected()
@@ -121,14 +121,14 @@ def picked(shape: TableShape, limit: int, deviation: float, *, gaussian: bool = 
     kept = 0.5 * (1 + _erf((limit - 0.5 - better) / (spread * math.sqrt(2))))
     kept[:, shape.activity.records <= limit] = 1.0
     lost = (expected * (1 - kept)) @ shape.activity.users
-    return _together(copies, lost, np.full(lost.size, deviation**2), gaussian=gaussian)
+    return _combine_errors(copies, lost, np.full(lost.size, deviation**2), gaussian=gaussian)
 
 
-def grouped(shape: TableShape, limit: int, deviation: float) -> Prediction:
+def predict_grouped(shape: TableShape, limit: int, deviation: float) -> Prediction:
     """Predict averages of random groups of ``limit`` cells, the noise being that of a group's sum.
 
     >>> shape = TableShape(EstimatedActivity(np.array([1.0]), np.array([100.0])), 1)
-    >>> grouped(shape, 1, 3.0).mse
+    >>> predict_grouped(shape, 1, 3.0).mse
     9.0
     """
     copies, expected = shape.expected()
@@ -137,22 +137,24 @@ def grouped(shape: TableShape, limit: int, deviation: float) -> Prediction:
     size = min(limit, shape.cells)
     mean = float(copies @ kept) / shape.cells
     variance = float(copies @ kept**2) / shape.cells - mean**2
-    off = counts - kept / size - (size - 1) / size * mean
-    error = float(copies @ off**2) / shape.cells + (size - 1) / size**2 * variance + (deviation / size) ** 2
-    if shape.cells > _MOST_DEALT:
+    differences = counts - kept / size - (size - 1) / size * mean
+    error = (
+        float(copies @ differences**2) / shape.cells + (size - 1) / size**2 * variance + (deviation / size) ** 2
+    )
+    if shape.cells > _MAX_SIMULATED_CELLS:
         return Prediction(error, None)
     dealt = np.random.default_rng(0).permutation(np.repeat(np.stack([counts, kept]), copies.astype(int), axis=1).T)
     groups = np.minimum(np.arange(shape.cells) // size, shape.cells // size - 1)
     sums = np.bincount(groups, weights=dealt[:, 1]) / np.bincount(groups)
-    off = np.abs(dealt[:, 0] - sums[groups])
+    differences = np.abs(dealt[:, 0] - sums[groups])
     scale = deviation / math.sqrt(2) / size
-    return Prediction(error, float((off + scale * np.exp(-off / scale)).mean()))
+    return Prediction(error, float((differences + scale * np.exp(-differences / scale)).mean()))
 
 
-def weighed_limit(shape: TableShape, epsilon: float) -> int:
+def dpsense_threshold(shape: TableShape, epsilon: float) -> int:
     """Return the θ that DPSense would choose for counts that get ε: what it keeps, less the noise it calls for.
 
-    >>> weighed_limit(TableShape(EstimatedActivity(np.array([1.0, 50.0]), np.array([900.0, 100.0])), 20), 1.0)
+    >>> dpsense_threshold(TableShape(EstimatedActivity(np.array([1.0, 50.0]), np.array([900.0, 100.0])), 20), 1.0)
     20
     """
     thetas = np.unique(np.round(np.geomspace(1, shape.cells, 400)).astype(np.int64))
@@ -160,7 +162,7 @@ def weighed_limit(shape: TableShape, epsilon: float) -> int:
     return int(thetas[np.argmax(kept - shape.cells * thetas / epsilon)])
 
 
-def _together(copies: Floats, lost: Floats, variance: Floats, *, gaussian: bool) -> Prediction:
+def _combine_errors(copies: Floats, lost: Floats, variance: Floats, *, gaussian: bool) -> Prediction:
     """Return the errors of counts that are too small by ``lost`` and have noise of that variance."""
     cells = copies.sum()
     if gaussian:

@@ -20,14 +20,18 @@ import numpy as np
 from headcount._internal.arrays import Floats
 from headcount.adaptive.activity_histogram import EstimatedActivity
 
-LAWS: Mapping[str, tuple[float, float]] = {"usual": (20.0, 0.8), "even": (50.0, 0.8), "steep": (0.0, 1.0)}
+POPULARITY_MODELS: Mapping[str, tuple[float, float]] = {
+    "usual": (20.0, 0.8),
+    "even": (50.0, 0.8),
+    "steep": (0.0, 1.0),
+}
 """Shift and exponent: of what is to be expected, and of items that are more and less alike than that."""
 
 SLOPES: Mapping[str, float] = {"usual": 1 / 3, "even": 1 / 5, "steep": 2 / 3}
 """How fast counts fall around a place whose number of people is known: as a power of the rank."""
 
-_KNOWN = 0.25  # of a count: the interval of one that is known begins above
-_LITTLE = 1e-6  # of the largest count
+_MIN_LOWER_RATIO = 0.25  # of a count: the interval of one that is known begins above
+_MIN_RELATIVE_COUNT = 1e-6  # of the largest count
 _HEAD = 4  # times that place: up to there the law through it holds
 
 
@@ -46,25 +50,25 @@ class ReleasedCounts:
     def tells(self, k: int) -> bool:
         """Say whether it is known how popular the top K are: else they were shrunk, and are farther apart."""
         place = np.argsort(-self.counts, kind="stable")[min(k, self.counts.size) - 1]
-        return bool(self.low[place] >= _KNOWN * self.counts[place] > 0)
+        return bool(self.low[place] >= _MIN_LOWER_RATIO * self.counts[place] > 0)
 
     def shares(self) -> Floats:
         """Return the share of all records that each item has; somebody may have one whose count is 0."""
-        some = np.maximum(self.counts, _LITTLE * max(self.counts.max(initial=0.0), 1.0))
+        some = np.maximum(self.counts, _MIN_RELATIVE_COUNT * max(self.counts.max(initial=0.0), 1.0))
         return np.asarray(some / some.sum())
 
 
-def shifted(items: int, shift: float, exponent: float) -> Floats:
+def shifted_zipf_shares(items: int, shift: float, exponent: float) -> Floats:
     """Return the share of all records that each item has, the most popular first.
 
-    >>> shifted(4, 0.0, 1.0).round(2).tolist(), shifted(4, 20.0, 0.8).round(2).tolist()
+    >>> shifted_zipf_shares(4, 0.0, 1.0).round(2).tolist(), shifted_zipf_shares(4, 20.0, 0.8).round(2).tolist()
     ([0.48, 0.24, 0.16, 0.12], [0.26, 0.25, 0.25, 0.24])
     """
     weights = (np.arange(1.0, items + 1) + shift) ** -exponent
     return np.asarray(weights / weights.sum())
 
 
-def share_for(activity: EstimatedActivity, people: float) -> float:
+def share_for(activity: EstimatedActivity, users: float) -> float:
     """Return which share of all records an item has that so many people have, nobody twice; 1 at most.
 
     >>> activity = EstimatedActivity(np.array([1.0, 9.0]), np.array([50.0, 50.0]))
@@ -75,18 +79,18 @@ def share_for(activity: EstimatedActivity, people: float) -> float:
     for _ in range(60):
         share = (low + high) / 2
         having = np.minimum(1.0, share * activity.records) @ activity.users
-        low, high = (share, high) if having < people else (low, share)
+        low, high = (share, high) if having < users else (low, share)
     return high
 
 
-def through(items: int, place: int, share: float, slope: float) -> Floats:
+def shares_through(items: int, place: int, share: float, slope: float) -> Floats:
     """Return such shares where the item at one place has a known one.
 
     Around it, shares fall with the rank to the power of ``slope``; beyond, as fast as it takes for all shares to
     sum to 1.
 
-    >>> law = through(1000, 20, 0.004, 1 / 3)
-    >>> [round(float(each), 4) for each in (law[19], law[0] / law[19], law.sum())]
+    >>> shares = shares_through(1000, 20, 0.004, 1 / 3)
+    >>> [round(float(value), 4) for value in (shares[19], shares[0] / shares[19], shares.sum())]
     [0.004, 2.7144, 1.0]
     """
     ranks = np.arange(1.0, items + 1)

@@ -13,9 +13,9 @@ import numpy as np
 
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Grant
-from headcount.accounting.noise_distributions import Law
+from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Bounded, LinearQueries, distances, exact_answers, group_sums, quantile
-from headcount.noise import NoiseSource, add
+from headcount.noise import NoiseSource, add_noise
 from headcount.releases.formatting import per_cent
 
 LEVEL = 0.95
@@ -31,7 +31,7 @@ class Total:
     """A released number of records, at least 1, and its noise."""
 
     people: float
-    law: Law
+    distribution: NoiseDistribution
 
 
 @dataclass(frozen=True)
@@ -39,26 +39,26 @@ class Accuracy:
     """The error that 97 % of all answers do not exceed, as released, and what to allow for its noise."""
 
     error: float
-    law: Law
+    distribution: NoiseDistribution
 
     @property
     def width(self) -> float:
         """How far to go either way from an answer; estimates were rounded before they were compared."""
-        return max(self.error, 0.0) + self.law.half_width(_NOT_HIDDEN) + 0.5
+        return max(self.error, 0.0) + self.distribution.half_width(_NOT_HIDDEN) + 0.5
 
     @property
     def story(self) -> str:
         """Say what was released."""
         return (
             f"The error that {per_cent(WITHIN)} of these answers do not exceed was released too: "
-            f"{max(self.error, 0):,.0f}, with {self.law.in_words()}. The intervals are made of it."
+            f"{max(self.error, 0):,.0f}, with {self.distribution.in_words()}. The intervals are made of it."
         )
 
 
 def released_total(cells: Bounded, grant: Grant, noise: NoiseSource) -> Total:
     """Spend a grant on the number of records in all cells."""
-    noisy = add(group_sums(cells, np.zeros(cells.size, dtype=np.int64), 1), grant, noise)
-    return Total(max(1.0, float(noisy.counts[0])), noisy.law)
+    noisy = add_noise(group_sums(cells, np.zeros(cells.size, dtype=np.int64), 1), grant, noise)
+    return Total(max(1.0, float(noisy.counts[0])), noisy.distribution)
 
 
 def released_accuracy(
@@ -66,5 +66,5 @@ def released_accuracy(
 ) -> Accuracy:
     """Spend a grant on how good answers are."""
     apart = distances(exact_answers(cells, queries), answers)
-    noisy = add(quantile(apart, WITHIN), grant, noise)
-    return Accuracy(float(noisy.counts[0]), noisy.law)
+    noisy = add_noise(quantile(apart, WITHIN), grant, noise)
+    return Accuracy(float(noisy.counts[0]), noisy.distribution)

@@ -31,17 +31,17 @@ from decimal import Decimal
 from math import prod
 from typing import Any, ClassVar
 
-from headcount.accounting.budget import Grant, Price, Priced, price_of
+from headcount.accounting.budget import Cost, CostOrGrant, Grant, cost_of
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from headcount.methods.queries.accuracy import ERROR, TOTAL, released_total
 from headcount.methods.queries.histogram import Histogram
 from headcount.methods.queries.inference.unbiased_estimates import Plan, contrasts_for, estimated
-from headcount.methods.queries.query_method import Answering, Asked
+from headcount.methods.queries.query_method import QueryMethod, TableQueries
 from headcount.methods.queries.residuals import CONTRASTS, Residuals, fitted_release, unbiased_release, worthwhile
 from headcount.noise import NoiseSource
-from headcount.noise.stages import Stage, Stages, share_out
+from headcount.noise.stages import Stage, Stages, split_among_stages
 from headcount.releases.formatting import per_cent
 from headcount.releases.release import Release
 
@@ -55,7 +55,7 @@ _CLEAR, _CLEAR_CELLS = 32.0, 16.0  # deviations of noise that average counts hav
 
 
 @dataclass(frozen=True, kw_only=True)
-class Automatic(Answering):
+class Automatic(QueryMethod):
     """Answer queries by what is predicted to be best.
 
     >>> import pyarrow as pa
@@ -64,51 +64,53 @@ class Automatic(Answering):
     >>> from headcount.noise import SeededNoise
     >>> log = read_people(pa.table({"id": range(900), "age": [n % 90 for n in range(900)]}), user="id")
     >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
-    >>> asked = Asked(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age < 18",))
-    >>> Automatic(asked=asked).release(log, Grant("1"), SeededNoise(1)).chosen["choice"]["method"]
+    >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age < 18",))
+    >>> Automatic(asked=table_queries).release(log, Grant("1"), SeededNoise(1)).chosen["choice"]["method"]
     'histogram'
     """
 
     name: ClassVar[str] = "auto"
     takes_delta: ClassVar[bool] = True
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """The total, and the rest, which a fit divides; whatever is chosen must be possible."""
-        return self._way(price).stages
+        return self._best_option(price).stages
 
-    def _way(self, price: Price) -> Way:
+    def _best_option(self, price: Cost) -> MeasurementOption:
         """Return the better way of spending a price; without δ there is one alone."""
         return min(
-            (way_of(self.asked, price, bell) for bell in {False, bool(price.delta)}), key=lambda way: way.variance
+            (measurement_option(self.asked, price, bell) for bell in {False, bool(price.delta)}),
+            key=lambda option: option.variance,
         )
 
-    def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:  # noqa: ARG002
+    def notes(self, log: EventLog, priced: CostOrGrant) -> tuple[str, ...]:  # noqa: ARG002
         """Say how noisy unbiased answers would be."""
-        way = self._way(price_of(priced))
+        option = self._best_option(cost_of(priced))
         return (
-            f"Unbiased answers would have a standard deviation of about {way.variance**0.5:,.1f}; if counts do "
+            f"Unbiased answers would have a standard deviation of about {option.variance**0.5:,.1f}; if counts do "
             "not stand clear of that, a table is fitted, and the error of its answers is released.",
         )
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release the total, choose, and do the rest."""
         self.check(log)
-        asked, guarantee, engine = self.asked, self.guarantee(grant), engine or LocalEngine()
-        way = self._way(grant.price)
-        stages, plan, grants = way.stages, way.plan, share_out(way.stages, grant)
-        cells = asked.count(log, engine, noise.key())
+        table_queries, guarantee, engine = self.asked, self.guarantee(grant), engine or LocalEngine()
+        option = self._best_option(grant.cost)
+        stages, plan, grants = option.stages, option.plan, split_among_stages(option.stages, grant)
+        cells = table_queries.count(log, engine, noise.key())
         total = released_total(cells, grants[TOTAL], noise)
         method = Histogram.name if plan.contrasts is None else Residuals.name
-        fits = not stands_clear(plan, total.people, grants["rest"].price)
+        fits = not is_above_noise(plan, total.people, grants["rest"].cost)
         if fits:
-            parts = share_out(stages[1].parts, grants["rest"])
-            better = plan if in_whole(plan) else worthwhile(plan, total.people, parts[CONTRASTS].price)
+            parts = split_among_stages(stages[1].parts, grants["rest"])
+            better = plan if in_whole(plan) else worthwhile(plan, total.people, parts[CONTRASTS].cost)
             release = fitted_release(log, guarantee, cells, better, total, parts, noise)
         else:
             release = unbiased_release(log, guarantee, estimated(cells, plan, grants["rest"], noise), noise, total)
         choice: dict[str, Any] = {"method": method, "fits": fits, "total": total.people}
         story = (
-            f"To choose how to answer, the number of records was released with {total.law.in_words()}, paid with "
+            f"To choose how to answer, the number of records was released with {total.distribution.in_words()}, "
+            f"paid with "
             f"{per_cent(SHARE)} of the budget. The queries are such that {_FOR[method]}; "
             f"{'a fit was tried, for' if fits else 'the noise tells how sure answers are:'} {_COUNTS[fits]}."
         )
@@ -116,7 +118,7 @@ class Automatic(Answering):
             release,
             method=self.name,
             guarantee=guarantee,
-            noise={**release.noise, "choice": total.law},
+            noise={**release.noise, "choice": total.distribution},
             chosen={**release.chosen, "choice": choice},
             steps=(story, *release.steps),
             simulated=not noise.is_private,
@@ -124,7 +126,7 @@ class Automatic(Answering):
 
 
 @dataclass(frozen=True)
-class Way:
+class MeasurementOption:
     """A way of spending a price: its stages, what is measured, and the mean variance of unbiased answers."""
 
     stages: Stages
@@ -132,14 +134,16 @@ class Way:
     variance: float
 
 
-def way_of(asked: Asked, price: Price, bell: bool) -> Way:
+def measurement_option(table_queries: TableQueries, price: Cost, bell: bool) -> MeasurementOption:
     """Return the best that can be done with Gaussian noise, or without: then δ goes to the total alone."""
-    parts = tuple(Stage(name, share, gaussian=bell, moves=asked.moved) for name, share in FITTING.items())
-    choice = Stage(TOTAL, SHARE, gaussian=bool(price.delta), moves=asked.moved, tells=("choice",))
-    stages = choice, Stage("rest", 1 - SHARE, gaussian=bell, moves=asked.moved, parts=parts)
-    own = share_out(parts, share_out(stages, price)["rest"])[CONTRASTS]
-    plan = best_plan(asked, own)
-    return Way(stages, plan, plan.mean_variance(plan.law(own).variance))
+    parts = tuple(
+        Stage(name, share, gaussian=bell, sensitivity=table_queries.moved) for name, share in FITTING.items()
+    )
+    choice = Stage(TOTAL, SHARE, gaussian=bool(price.delta), sensitivity=table_queries.moved, tells=("choice",))
+    stages = choice, Stage("rest", 1 - SHARE, gaussian=bell, sensitivity=table_queries.moved, parts=parts)
+    own = split_among_stages(parts, split_among_stages(stages, price)["rest"])[CONTRASTS]
+    plan = best_plan(table_queries, own)
+    return MeasurementOption(stages, plan, plan.mean_variance(plan.distribution(own).variance))
 
 
 _FOR = {
@@ -149,20 +153,20 @@ _FOR = {
 _COUNTS = {True: "their counts do not stand clear of noise", False: "their counts stand clear of noise"}
 
 
-def best_plan(asked: Asked, price: Price) -> Plan:
+def best_plan(table_queries: TableQueries, price: Cost) -> Plan:
     """Return what to measure at a price, cells or contrasts, so that answers have the smaller variance on average.
 
     >>> from headcount.events.grid import Grid
     >>> grid = Grid.of({name: {"from": 0, "to": 4, "bins": 4} for name in "abcd"})
     >>> def takes_cells(query):
-    ...     return best_plan(Asked(grid=grid, statements=(query,)), Price.of("1")).contrasts is None
+    ...     return best_plan(TableQueries(grid=grid, statements=(query,)), Cost.of("1")).contrasts is None
     >>> [takes_cells(f"SELECT COUNT(*) FROM t GROUP BY {columns}") for columns in ("a, b, c, d", "a")]
     [True, False]
     """
-    cells, contrasts = Plan(asked, None), contrasts_for(asked, price)
+    cells, contrasts = Plan(table_queries, None), contrasts_for(table_queries, price)
     if contrasts is None:
         return cells
-    return min((cells, contrasts), key=lambda plan: plan.mean_variance(plan.law(price).variance))
+    return min((cells, contrasts), key=lambda plan: plan.mean_variance(plan.distribution(price).variance))
 
 
 def in_whole(plan: Plan) -> bool:
@@ -170,23 +174,24 @@ def in_whole(plan: Plan) -> bool:
 
     >>> from headcount.events.grid import Grid
     >>> grid = Grid.of({name: {"values": [0, 1]} for name in "ab"})
-    >>> asked = [Asked(grid=grid, statements=(f"SELECT COUNT(*) FROM t GROUP BY {by}",)) for by in ("a, b", "a")]
-    >>> [in_whole(Plan(each, None)) for each in asked]
+    >>> statements = [(f"SELECT COUNT(*) FROM t GROUP BY {by}",) for by in ("a, b", "a")]
+    >>> workloads = [TableQueries(grid=grid, statements=pair) for pair in statements]
+    >>> [in_whole(Plan(table_queries, None)) for table_queries in workloads]
     [True, False]
     """
-    asked = plan.asked
-    if plan.contrasts is not None or asked.energies is None:
+    table_queries = plan.asked
+    if plan.contrasts is not None or table_queries.energies is None:
         return plan.contrasts is None
-    return max(map(len, asked.energies.places), default=0) == len(asked.grid.bins)
+    return max(map(len, table_queries.energies.places), default=0) == len(table_queries.grid.bins)
 
 
-def stands_clear(plan: Plan, total: float, price: Price) -> bool:
+def is_above_noise(plan: Plan, total: float, price: Cost) -> bool:
     """Say whether the counts of all tables that queries look at are well above their noise, on average."""
     if plan.asked.energies is None:
         return False
-    each, shape = plan.law(price).variance, plan.asked.grid.shape
+    variance, shape = plan.distribution(price).variance, plan.asked.grid.shape
     enough = _CLEAR_CELLS if plan.contrasts is None else _CLEAR
     return all(
-        total / prod(shape[place] for place in columns) >= enough * plan.noise(columns, each) ** 0.5
+        total / prod(shape[place] for place in columns) >= enough * plan.noise(columns, variance) ** 0.5
         for columns in plan.asked.energies.places
     )

@@ -45,7 +45,7 @@ class Energies:
     @property
     def components(self) -> dict[Subset, float]:
         """The energy of all queries together in each component that has any; that of none at all is the mean's."""
-        found = dict[Subset, float]()
+        energy_by_subset = dict[Subset, float]()
         for columns, rows in self.rows.items():
             times = self.places[columns].size / rows.shape[0]
             energy = rows.sum(axis=0) * times
@@ -53,15 +53,15 @@ class Energies:
                 sizes = np.array([prod(self.shape[place] - 1 for place in some) for some in subsets(columns)])
                 energy = np.maximum(energy, _LEAST * energy.sum() / sizes.sum() * sizes)
             for some, more in zip(subsets(columns), energy.tolist(), strict=True):
-                found[some] = found.get(some, 0.0) + more
-        most = max(found.values(), default=0.0)
-        return {some: energy for some, energy in found.items() if energy > 1e-12 * most} or {(): 1.0}
+                energy_by_subset[some] = energy_by_subset.get(some, 0.0) + more
+        most = max(energy_by_subset.values(), default=0.0)
+        return {some: energy for some, energy in energy_by_subset.items() if energy > 1e-12 * most} or {(): 1.0}
 
 
 def energies(queries: LinearQueries, shape: tuple[int, ...]) -> Energies | None:
     """Return the energies of queries over a grid; None if they look at too many columns together.
 
-    >>> rows = LinearQueries.of([[1, 0, 1, 0], [0, 1, 0, 1]])
+    >>> rows = LinearQueries.from_matrix([[1, 0, 1, 0], [0, 1, 0, 1]])
     >>> {some: round(energy, 9) for some, energy in energies(rows, (2, 2)).components.items()}
     {(): 2.0, (1,): 2.0}
     """
@@ -73,13 +73,13 @@ def energies(queries: LinearQueries, shape: tuple[int, ...]) -> Energies | None:
         kept.setdefault(columns, _Kept()).add(mask)
         if 1 << len(columns) > MOST:
             return None
-    if len({each for columns in places for each in subsets(columns)}) > MOST:
+    if len({entry for columns in places for entry in subsets(columns)}) > MOST:
         return None
     rows = dict[Subset, Floats]()
     for columns, some in kept.items():
         outside = prod(size for place, size in enumerate(shape) if place not in columns)
         rows[columns] = _squares(np.stack(some.masks)) * outside
-    return Energies(shape, {columns: np.array(each) for columns, each in places.items()}, rows)
+    return Energies(shape, {columns: np.array(entry) for columns, entry in places.items()}, rows)
 
 
 class _Kept:
@@ -87,29 +87,31 @@ class _Kept:
 
     def __init__(self) -> None:
         self.masks: list[NDArray[np.bool_]] = []
-        self._every, self._seen = 1, 0
+        self._every, self._n_masks = 1, 0
 
     def add(self, mask: NDArray[np.bool_]) -> None:
-        if self._seen % self._every == 0:
+        if self._n_masks % self._every == 0:
             self.masks.append(mask)
-        self._seen += 1
+        self._n_masks += 1
         if len(self.masks) > 1 and len(self.masks) * mask.size > _WORK:
             self.masks, self._every = self.masks[::2], 2 * self._every
 
 
-def variances(queries: LinearQueries, found: Energies, of: Mapping[Subset, float]) -> Floats:
+def variances(
+    queries: LinearQueries, query_energies: Energies, component_variances: Mapping[Subset, float]
+) -> Floats:
     """Return the variance of every answer, if that of every component that queries have energy in is known."""
     out = np.zeros(queries.size)
-    for columns, places in found.places.items():
-        each = np.array([of.get(some, 0.0) for some in subsets(columns)])
-        rows = found.rows[columns]
+    for columns, places in query_energies.places.items():
+        subset_variances = np.array([component_variances.get(some, 0.0) for some in subsets(columns)])
+        rows = query_energies.rows[columns]
         if rows.shape[0] == places.size:
-            out[places] = rows @ each
+            out[places] = rows @ subset_variances
             continue
-        outside = prod(size for place, size in enumerate(found.shape) if place not in columns)
+        outside = prod(size for place, size in enumerate(query_energies.shape) if place not in columns)
         for place in places:
-            _, mask = _narrow(queries.mask(int(place)).reshape(found.shape))
-            out[place] = (_squares(mask[None]) @ each)[0] * outside
+            _, mask = _narrow(queries.mask(int(place)).reshape(query_energies.shape))
+            out[place] = (_squares(mask[None]) @ subset_variances)[0] * outside
     return out
 
 
@@ -119,10 +121,10 @@ def subsets(columns: Subset) -> list[Subset]:
     >>> subsets((1, 4))
     [(), (4,), (1,), (1, 4)]
     """
-    found: list[Subset] = [()]
+    result: list[Subset] = [()]
     for place in columns:
-        found = [each for some in found for each in (some, (*some, place))]
-    return found
+        result = [subset for some in result for subset in (some, (*some, place))]
+    return result
 
 
 def transformed(values: Floats, axes: tuple[int, ...], *, back: bool = False) -> Floats:

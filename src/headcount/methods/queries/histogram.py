@@ -37,17 +37,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.accounting.budget import Amount, Grant, Price, Priced
-from headcount.accounting.noise_distributions import DiscreteGaussian, Law
+from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant
+from headcount.accounting.noise_distributions import DiscreteGaussian, NoiseDistribution
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from headcount.methods.queries.accuracy import ERROR, LEVEL, TOTAL, released_accuracy, released_total
-from headcount.methods.queries.query_method import Answering, answers_table
-from headcount.noise import NoiseSource, add
-from headcount.noise.stages import Stage, Stages, share_out, shared
+from headcount.methods.queries.query_method import QueryMethod, answers_table
+from headcount.noise import NoiseSource, add_noise
+from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
 from headcount.releases.intervals import Term, half_width
-from headcount.releases.reconcile import onto_total
+from headcount.releases.reconcile import project_onto_total
 from headcount.releases.release import Interval, Release
 
 _FEW = 64  # draws whose sum is worked out exactly
@@ -56,18 +56,18 @@ SHARES = {TOTAL: "0.05", "cells": "0.9", ERROR: "0.05"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Histogram(Answering):
+class Histogram(QueryMethod):
     """Answer queries from noisy counts of all cells.
 
     >>> import pyarrow as pa
     >>> from headcount.events.grid import Grid
     >>> from headcount.events.user_table import read_people
     >>> from headcount.noise import SeededNoise
-    >>> from headcount.methods.queries.query_method import Asked
+    >>> from headcount.methods.queries.query_method import TableQueries
     >>> log = read_people(pa.table({"id": range(90), "age": [n % 100 for n in range(90)]}), user="id")
     >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
-    >>> asked = Asked(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age >= 18",))
-    >>> Histogram(asked=asked).release(log, Grant("20"), SeededNoise(1)).answers["answer"].to_pylist()
+    >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age >= 18",))
+    >>> Histogram(asked=table_queries).release(log, Grant("20"), SeededNoise(1)).answers["answer"].to_pylist()
     [72.0]
     """
 
@@ -77,48 +77,49 @@ class Histogram(Answering):
     consistent: bool = False
     shares: Mapping[str, Amount] | None = None
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """All cells; where they are made consistent, the total before and the error after them."""
         total, cells, error = (
-            Stage(name, Decimal(share), gaussian=bool(price.delta), moves=self.asked.moved, tells=(name,))
+            Stage(name, Decimal(share), gaussian=bool(price.delta), sensitivity=self.asked.moved, tells=(name,))
             for name, share in SHARES.items()
         )
         cells = replace(cells, on="every cell", tells=("answers",))
-        return shared([total, cells, error] if self.consistent else [cells], self.shares)
+        return normalize_split([total, cells, error] if self.consistent else [cells], self.shares)
 
-    def laws(self, log: EventLog, priced: Priced) -> Mapping[str, Law]:
+    def noise_distributions(self, log: EventLog, priced: CostOrGrant) -> Mapping[str, NoiseDistribution]:
         """Return the noise of every cell, and of what is released beside them."""
-        laws = super().laws(log, priced)
+        laws = super().noise_distributions(log, priced)
         return {name: laws[name] for name in sorted(laws, key=lambda name: name != "answers")}
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Count the cells with noise, and add them up."""
         self.check(log)
-        guarantee, grants = self.guarantee(grant), share_out(self.stages(log, grant.price), grant)
+        guarantee, grants = self.guarantee(grant), split_among_stages(self.stages(log, grant.cost), grant)
         cells = self.asked.count(log, engine or LocalEngine(), noise.key())
         queries, average = self.asked.queries, False
         steps = self.asked.story(log)
-        laws: dict[str, Law] = {}
+        laws: dict[str, NoiseDistribution] = {}
         if self.consistent:
             total = released_total(cells, grants[TOTAL], noise)
-        noisy = add(cells, grants["cells"], noise)
-        laws["answers"] = replace(noisy.law, on="every cell")
+        noisy = add_noise(cells, grants["cells"], noise)
+        laws["answers"] = replace(noisy.distribution, on="every cell")
         steps.append(
-            f"Every cell, empty ones included, got {noisy.law.in_words()}; a query is the sum of its cells."
+            f"Every cell, empty ones included, got {noisy.distribution.in_words()}; a query is the sum of its "
+            f"cells."
         )
         if self.consistent:
-            counts = onto_total(noisy.counts, total.people)
+            counts = project_onto_total(noisy.counts, total.people)
             answers = queries.sums(counts)
             accuracy = released_accuracy(cells, queries, answers, grants[ERROR], noise)
             widths, average = np.full(queries.size, accuracy.width), True
-            laws |= {TOTAL: total.law, ERROR: accuracy.law}
+            laws |= {TOTAL: total.distribution, ERROR: accuracy.distribution}
             steps += [
                 "Cells were then moved to the nearest counts that are not negative and add up to the released "
-                f"total, which got {total.law.in_words()}.",
+                f"total, which got {total.distribution.in_words()}.",
                 accuracy.story,
             ]
         else:
-            answers, widths = queries.sums(noisy.counts), cell_widths(queries.sizes, noisy.law)
+            answers, widths = queries.sums(noisy.counts), cell_widths(queries.sizes, noisy.distribution)
         columns = {"answer": answers, "low": answers - widths, "high": answers + widths}
         return Release(
             method=self.name,
@@ -132,7 +133,7 @@ class Histogram(Answering):
         )
 
 
-def cell_widths(sizes: NDArray[np.int64], law: Law) -> NDArray[np.float64]:
+def cell_widths(sizes: NDArray[np.int64], law: NoiseDistribution) -> NDArray[np.float64]:
     """Return the half-widths of sums of so many noisy cells."""
     different, which = np.unique(sizes, return_inverse=True)
     widths = np.array([_width(int(size), law) for size in different], dtype=np.float64)
@@ -140,7 +141,7 @@ def cell_widths(sizes: NDArray[np.int64], law: Law) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=4096)
-def _width(size: int, law: Law) -> float:
+def _width(size: int, law: NoiseDistribution) -> float:
     """Return the half-width of a sum of so many draws.
 
     Of many, it is that of a normal, but for the heavier tails of Laplace noise (Cornish and Fisher's correction

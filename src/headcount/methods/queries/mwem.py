@@ -39,10 +39,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Floats
-from headcount.accounting.budget import Amount, Grant, Price
+from headcount.accounting.budget import Amount, Cost, Grant
 from headcount.accounting.guarantee import Guarantee
-from headcount.accounting.noise_distributions import Law
-from headcount.bounds import Bounded, Sensitivity, distance_scores, distances, exact_answers, part
+from headcount.accounting.noise_distributions import NoiseDistribution
+from headcount.bounds import Bounded, Sensitivity, distance_scores, distances, exact_answers, take_places
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
@@ -55,9 +55,9 @@ from headcount.methods.queries.inference.multiplicative_weights import (
     reweighted,
     start_stage,
 )
-from headcount.methods.queries.query_method import Answering, Asked, answers_table
-from headcount.noise import NoiseSource, add, choose
-from headcount.noise.stages import Stage, Stages, evenly, share_out, shared
+from headcount.methods.queries.query_method import QueryMethod, TableQueries, answers_table
+from headcount.noise import NoiseSource, add_noise, choose_candidate
+from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages, split_evenly
 from headcount.releases.release import Interval, Release
 
 SHARES = {TOTAL: "0.05", "start": "0.6", "rounds": "0.3", ERROR: "0.05"}
@@ -66,7 +66,7 @@ _PASSES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultiplicativeWeights(Answering):
+class MultiplicativeWeights(QueryMethod):
     """Answer queries from a table fitted to noisy counts; ``rounds`` of mending, or as many as are worth it.
 
     >>> import pyarrow as pa
@@ -75,8 +75,8 @@ class MultiplicativeWeights(Answering):
     >>> from headcount.noise import SeededNoise
     >>> log = read_people(pa.table({"id": range(900), "age": [n % 90 for n in range(900)]}), user="id")
     >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
-    >>> asked = Asked(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age < 18",))
-    >>> release = MultiplicativeWeights(asked=asked).release(log, Grant("50"), SeededNoise(1))
+    >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age < 18",))
+    >>> release = MultiplicativeWeights(asked=table_queries).release(log, Grant("50"), SeededNoise(1))
     >>> round(release.answers["answer"][0].as_py(), -1)
     180.0
     """
@@ -92,7 +92,7 @@ class MultiplicativeWeights(Answering):
             raise UsageError("rounds must lie between 0 and 1000", given=self.rounds)
         self._shared()
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """The total, the error and, in between, the start and the rounds, whose number may hang on the total."""
         own = {stage.name: stage for stage in self._shared()}
         rest = Stage("rest", own["start"].share + own["rounds"].share, parts=self._fitting(self.rounds))
@@ -100,40 +100,43 @@ class MultiplicativeWeights(Answering):
 
     def _shared(self) -> Stages:
         total, start, rounds, error = (Stage(name, Decimal(share)) for name, share in SHARES.items())
-        total, error = (replace(each, moves=self.asked.moved, tells=(each.name,)) for each in (total, error))
-        return shared([total, start, rounds, error], self.shares)
+        total, error = (
+            replace(stage, sensitivity=self.asked.moved, tells=(stage.name,)) for stage in (total, error)
+        )
+        return normalize_split([total, start, rounds, error], self.shares)
 
     def _fitting(self, rounds: int | None) -> Stages:
         """Divide the rest between the start and the rounds; without rounds, the start gets it all.
 
         As many as are worth it, None, are few enough to be drawn.
         """
-        reach, own = self.asked.bound.reach, {stage.name: stage.share for stage in self._shared()}
+        reach, own = self.asked.bound.max_records_of_group, {stage.name: stage.share for stage in self._shared()}
         if rounds == 0:
             return (start_stage(self.asked.grid, reach, Decimal(1)),)
         share = (own["start"] / (own["start"] + own["rounds"])).quantize(Decimal(10) ** -15)
         moved = None if rounds is None else Sensitivity.of_l1(2 * reach * 2 * rounds)
-        return start_stage(self.asked.grid, reach, share), Stage("rounds", 1 - share, moves=moved)
+        return start_stage(self.asked.grid, reach, share), Stage("rounds", 1 - share, sensitivity=moved)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Fit a table, mend it, answer from it, and say how good that is."""
         self.check(log)
-        asked, guarantee = self.asked, self.guarantee(grant)
-        grants = share_out(self.stages(log, grant.price), grant)
-        cells = asked.count(log, engine or LocalEngine(), noise.key())
+        table_queries, guarantee = self.asked, self.guarantee(grant)
+        grants = split_among_stages(self.stages(log, grant.cost), grant)
+        cells = table_queries.count(log, engine or LocalEngine(), noise.key())
         total = released_total(cells, grants[TOTAL], noise)
-        rounds = self._rounds(total.people, grant.price)
-        grants |= share_out(self._fitting(rounds), grants["rest"])
-        fit = fitted(cells, asked.grid, total.people, grants["start"], noise)
-        release = mended_release(asked, log, guarantee, cells, fit, total.people, rounds, grants, noise)
+        rounds = self._rounds(total.people, grant.cost)
+        grants |= split_among_stages(self._fitting(rounds), grants["rest"])
+        fit = fitted(cells, table_queries.grid, total.people, grants["start"], noise)
+        release = mwem_release(table_queries, log, guarantee, cells, fit, total.people, rounds, grants, noise)
         first = (
-            f"The number of records got {total.law.in_words()}. A table was fitted to it and to counts over "
-            f"{columns_in_words(fit.order)}, which got {fit.law.in_words()}."
+            f"The number of records got {total.distribution.in_words()}. A table was fitted to it and to counts "
+            f"over "
+            f"{columns_in_words(fit.order)}, which got {fit.distribution.in_words()}."
         )
-        laws = {TOTAL: total.law, **release.noise}
+        laws = {TOTAL: total.distribution, **release.noise}
         return replace(release, noise=laws, steps=(first, *release.steps))
 
-    def _rounds(self, total: float, price: Price) -> int:
+    def _rounds(self, total: float, price: Cost) -> int:
         """Return how many rounds there are."""
         if self.rounds is not None:
             return self.rounds
@@ -141,14 +144,14 @@ class MultiplicativeWeights(Answering):
         return rounds_worth(total, float(price.exact) * float(share), self.asked)
 
 
-def rounds_worth(total: float, epsilon: float, asked: Asked) -> int:
+def rounds_worth(total: float, epsilon: float, table_queries: TableQueries) -> int:
     """Return how many rounds are worth their noise: it should stay below half of what chance makes, √n / 2."""
-    worth = int(epsilon * sqrt(total) / (8 * asked.bound.reach))
-    return min(worth, MOST_ROUNDS, 4 * asked.queries.size)
+    worth = int(epsilon * sqrt(total) / (8 * table_queries.bound.max_records_of_group))
+    return min(worth, MOST_ROUNDS, 4 * table_queries.queries.size)
 
 
-def mended_release(
-    asked: Asked,
+def mwem_release(
+    table_queries: TableQueries,
     log: EventLog,
     guarantee: Guarantee,
     cells: Bounded,
@@ -159,52 +162,60 @@ def mended_release(
     noise: NoiseSource,
 ) -> Release:
     """Mend a fitted table, answer from it, and say how good that is, with grants for "rounds" and the error."""
-    table, laws = fit.cells, {"start": fit.law}
+    table, laws = fit.cells, {"start": fit.distribution}
     if rounds:
-        table, laws["rounds"] = mended(cells, asked, table, total, rounds, grants["rounds"], noise)
-    answers = asked.queries.sums(table)
-    accuracy = released_accuracy(cells, asked.queries, answers, grants[ERROR], noise)
-    laws[ERROR] = accuracy.law
+        table, laws["rounds"] = run_mwem_rounds(
+            cells, table_queries, table, total, rounds, grants["rounds"], noise
+        )
+    answers = table_queries.queries.sums(table)
+    accuracy = released_accuracy(cells, table_queries.queries, answers, grants[ERROR], noise)
+    laws[ERROR] = accuracy.distribution
     columns = {"answer": answers, "low": answers - accuracy.width, "high": answers + accuracy.width}
     return Release(
         method=MultiplicativeWeights.name,
         guarantee=guarantee,
         noise=laws,
-        tables={"answers": answers_table(asked.named, columns)},
+        tables={"answers": answers_table(table_queries.named, columns)},
         interval=Interval(level=LEVEL, covers="bounded", average=True),
-        bounded=asked.bounded,
+        bounded=table_queries.bounded,
         chosen={"answers": {"rounds": rounds, "columns": fit.order, "total": total}},
-        steps=(*asked.story(log), *_story(laws, rounds), accuracy.story),
+        steps=(*table_queries.story(log), *_story(laws, rounds), accuracy.story),
         simulated=not noise.is_private,
     )
 
 
-def mended(
-    cells: Bounded, asked: Asked, table: Floats, total: float, rounds: int, grant: Grant, noise: NoiseSource
-) -> tuple[Floats, Law]:
+def run_mwem_rounds(
+    cells: Bounded,
+    table_queries: TableQueries,
+    table: Floats,
+    total: float,
+    rounds: int,
+    grant: Grant,
+    noise: NoiseSource,
+) -> tuple[Floats, NoiseDistribution]:
     """Spend a grant on so many rounds; return the table, and the noise of the answers it was mended with."""
     names = [f"{step} {place}" for place in range(rounds) for step in ("choose", "measure")]
-    grants = share_out(evenly(names), grant)
-    exact = exact_answers(cells, asked.queries)
+    grants = split_among_stages(split_evenly(names), grant)
+    exact = exact_answers(cells, table_queries.queries)
     released: list[tuple[NDArray[np.bool_], float]] = []
     for place in range(rounds):
-        scores = distance_scores(distances(exact, asked.queries.sums(table)))
-        worst = choose(scores, grants[f"choose {place}"], noise)
-        noisy = add(part(exact, [worst]), grants[f"measure {place}"], noise)
-        released.append((asked.queries.mask(worst), float(noisy.counts[0])))
+        scores = distance_scores(distances(exact, table_queries.queries.sums(table)))
+        worst = choose_candidate(scores, grants[f"choose {place}"], noise)
+        noisy = add_noise(take_places(exact, [worst]), grants[f"measure {place}"], noise)
+        released.append((table_queries.queries.mask(worst), float(noisy.counts[0])))
         for _ in range(_PASSES):
             for mask, wanted in reversed(released):
                 table = reweighted(table, mask, wanted, total)
-    return table, noisy.law
+    return table, noisy.distribution
 
 
-def _story(laws: Mapping[str, Law], rounds: int) -> list[str]:
-    told = []
+def _story(laws: Mapping[str, NoiseDistribution], rounds: int) -> list[str]:
+    sentences = []
     if rounds:
-        told.append(
+        sentences.append(
             f"{f'In each of {rounds} rounds the' if rounds > 1 else 'The'} query that the table answered worst "
             f"was chosen, and its answer released with {laws['rounds'].in_words()}; the table was then fitted to "
             "it as well."
         )
-    told.append("All queries were answered from that table, which costs nothing.")
-    return told
+    sentences.append("All queries were answered from that table, which costs nothing.")
+    return sentences

@@ -43,15 +43,15 @@ import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Floats
-from headcount.accounting.budget import Amount, Grant, Price, Priced, price_of
-from headcount.accounting.noise_distributions import Law
+from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant, cost_of
+from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import (
     Bounded,
+    ColumnPlaces,
     Marginals,
     Noisy,
-    Places,
     Sensitivity,
-    beside,
+    concatenate_tables,
     distances,
     quantile,
     total_distance,
@@ -67,9 +67,9 @@ from headcount.methods.queries import SYNTHETIC
 from headcount.methods.queries.accuracy import ERROR, LEVEL, WITHIN, Accuracy
 from headcount.methods.queries.inference.pair_model import Pair, PairModel, cleaned, fitted, independent
 from headcount.methods.queries.inference.synthetic_rows import MOST_ROWS, synthetic_rows
-from headcount.methods.queries.query_method import Answering, answers_table
-from headcount.noise import NoiseSource, add, law_of
-from headcount.noise.stages import Stage, Stages, share_out, shared
+from headcount.methods.queries.query_method import QueryMethod, answers_table
+from headcount.noise import NoiseSource, add_noise, noise_distribution_for
+from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
 from headcount.releases.formatting import some
 from headcount.releases.release import Interval, Release
 
@@ -85,18 +85,18 @@ _MEAN = 0.8  # of the absolute value of a draw, as a share of its standard devia
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairCounts(Answering):
+class PairCounts(QueryMethod):
     """Answer queries, and draw ``synthetic`` rows, from a model of columns and pairs of columns.
 
     >>> from headcount.events.grid import Grid
     >>> from headcount.events.user_table import read_people
     >>> from headcount.noise import SeededNoise
-    >>> from headcount.methods.queries.query_method import Asked
+    >>> from headcount.methods.queries.query_method import TableQueries
     >>> columns = {f"c{n}": [(who >> n) % 2 for who in range(4096)] for n in range(12)}
     >>> log = read_people(pa.table({"id": range(4096), **columns}), user="id")
     >>> grid = Grid.of({name: {"values": [0, 1]} for name in columns})
-    >>> asked = Asked(grid=grid, statements=("SELECT COUNT(*) FROM t WHERE c3 = 1 AND c5 = 0",))
-    >>> release = PairCounts(asked=asked, synthetic=9).release(log, Grant("20"), SeededNoise(1))
+    >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM t WHERE c3 = 1 AND c5 = 0",))
+    >>> release = PairCounts(asked=table_queries, synthetic=9).release(log, Grant("20"), SeededNoise(1))
     >>> round(release.answers["answer"][0].as_py(), -2), release.tables["synthetic"].num_rows
     (1000.0, 9)
     """
@@ -123,7 +123,7 @@ class PairCounts(Answering):
         check_table(log, grid, self.asked.groups)
         cells = (sum(grid.shape) ** 2 - sum(size**2 for size in grid.shape)) // 2
         if cells > MOST_CELLS:
-            largest = max(grid.bins, key=lambda each: each.size)
+            largest = max(grid.bins, key=lambda column_bins: column_bins.size)
             raise UsageError(
                 f"all pairs of columns have {cells:,} cells, more than {MOST_CELLS:,}",
                 remedy=f"use coarser bins, as of {largest.column!r}, which has {largest.size:,}",
@@ -139,15 +139,15 @@ class PairCounts(Answering):
     @property
     def _bound(self) -> Marginals:
         """All tables that are looked at, with noise: columns, pairs, and what queries ask for."""
-        columns: list[Places] = [(place,) for place in range(len(self.asked.grid.bins))]
+        columns: list[ColumnPlaces] = [(place,) for place in range(len(self.asked.grid.bins))]
         tables = dict.fromkeys([*columns, *self._candidates, *self.asked.workload.tables])
         return Marginals(self.asked.bound, tuple(tables))
 
     def _shared(self) -> Stages:
         run = (COLUMNS, *((SCORES,) if len(self._candidates) > 1 else ()), *((PAIRS,) if self._candidates else ()))
-        return shared((Stage(name, Decimal(SHARES[name])) for name in (*run, ERROR)), self.shares)
+        return normalize_split((Stage(name, Decimal(SHARES[name])) for name in (*run, ERROR)), self.shares)
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """Columns, distances of pairs, the pairs that are worth it, of which all could be, and the error."""
         tables = {COLUMNS: len(self.asked.grid.bins), SCORES: len(self._candidates), PAIRS: len(self._candidates)}
         return tuple(
@@ -155,22 +155,25 @@ class PairCounts(Answering):
                 stage,
                 gaussian=bool(price.delta),
                 of_rho=Decimal(OF_RHO[stage.name]) if price.delta and self.shares is None else None,
-                moves=self._moved(tables.get(stage.name, 1)),
+                sensitivity=self._moved(tables.get(stage.name, 1)),
                 tells=() if stage.name == PAIRS else (stage.name,),
             )
             for stage in self._shared()
         )
 
     def _moved(self, tables: int) -> Sensitivity:
-        reach = self.asked.bound.reach
+        reach = self.asked.bound.max_records_of_group
         return Sensitivity(tables * reach, tables * reach**2, reach)
 
-    def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:
+    def notes(self, log: EventLog, priced: CostOrGrant) -> tuple[str, ...]:
         """Say how noisy pairs will be."""
         if not self._candidates:
             return ()
-        part = share_out(self.stages(log, price_of(priced)), price_of(priced))[PAIRS]
-        least, most = (law_of(self._moved(tables), part).variance ** 0.5 for tables in (1, len(self._candidates)))
+        part = split_among_stages(self.stages(log, cost_of(priced)), cost_of(priced))[PAIRS]
+        least, most = (
+            noise_distribution_for(self._moved(tables), part).variance ** 0.5
+            for tables in (1, len(self._candidates))
+        )
         return (
             f"Of {some(len(self._candidates), 'pair')} of columns those that are worth it are counted: each cell "
             f"of them gets noise of standard deviation {least:,.0f} if it is one pair, {most:,.0f} if it is all.",
@@ -179,29 +182,34 @@ class PairCounts(Answering):
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Count columns and pairs, fit the model, answer from it, and say how good that is."""
         self.check(log)
-        asked, guarantee = self.asked, self.guarantee(grant)
-        grants = share_out(self.stages(log, grant.price), grant)
+        table_queries, guarantee = self.asked, self.guarantee(grant)
+        grants = split_among_stages(self.stages(log, grant.cost), grant)
         bound = self._bound
         measured = (engine or LocalEngine()).measure(log, bound, noise.key())
         tables = dict(zip(bound.tables, measured.tables, strict=True))
-        places = [(place,) for place in range(len(asked.grid.bins))]
-        noisy, laws = add(beside([tables[each] for each in places]), grants[COLUMNS], noise), dict[str, Law]()
-        laws[COLUMNS] = noisy.law
-        columns = cleaned(_apart(noisy, [tables[each] for each in places]), _deviation(noisy.law))
+        places = [(place,) for place in range(len(table_queries.grid.bins))]
+        noisy, laws = (
+            add_noise(concatenate_tables([tables[key] for key in places]), grants[COLUMNS], noise),
+            dict[str, NoiseDistribution](),
+        )
+        laws[COLUMNS] = noisy.distribution
+        columns = cleaned(_apart(noisy, [tables[key] for key in places]), _deviation(noisy.distribution))
         taken, counted = self._chosen(columns, tables, grants, laws, noise), dict[Pair, Floats]()
         if taken:
             held = [tables[pair] for pair in taken]
-            noisy = add(beside(held), grants[PAIRS], noise)
-            laws[PAIRS] = noisy.law
+            noisy = add_noise(concatenate_tables(held), grants[PAIRS], noise)
+            laws[PAIRS] = noisy.distribution
             counted = dict(zip(taken, _apart(noisy, held), strict=True))
-        model = fitted(columns, counted, _deviation(noisy.law))
-        answers = asked.workload.answers(model.table)
-        far = add(quantile(distances(asked.workload.exact(tables), answers), WITHIN), grants[ERROR], noise)
-        accuracy = Accuracy(float(far.counts[0]), far.law)
-        laws[ERROR] = far.law
+        model = fitted(columns, counted, _deviation(noisy.distribution))
+        answers = table_queries.workload.answers(model.table)
+        far = add_noise(
+            quantile(distances(table_queries.workload.exact(tables), answers), WITHIN), grants[ERROR], noise
+        )
+        accuracy = Accuracy(float(far.counts[0]), far.distribution)
+        laws[ERROR] = far.distribution
         width = accuracy.width
         shown = answers_table(
-            asked.workload.named, {"answer": answers, "low": answers - width, "high": answers + width}
+            table_queries.workload.named, {"answer": answers, "low": answers - width, "high": answers + width}
         )
         return Release(
             method=self.name,
@@ -209,18 +217,18 @@ class PairCounts(Answering):
             noise=laws,
             tables={"answers": shown, **self._synthetic(model, noise)},
             interval=Interval(level=LEVEL, covers="bounded", average=True),
-            bounded=asked.bounded,
+            bounded=table_queries.bounded,
             chosen={"answers": {"pairs": [self._called(pair) for pair in taken], "total": model.total}},
-            steps=(*asked.story(log), *self._story(laws, len(taken)), accuracy.story, *self._rows_story()),
+            steps=(*table_queries.story(log), *self._story(laws, len(taken)), accuracy.story, *self._rows_story()),
             simulated=not noise.is_private,
         )
 
     def _chosen(
         self,
         columns: Sequence[Floats],
-        tables: Mapping[Places, Bounded],
+        tables: Mapping[ColumnPlaces, Bounded],
         grants: Mapping[str, Grant],
-        laws: dict[str, Law],
+        laws: dict[str, NoiseDistribution],
         noise: NoiseSource,
     ) -> list[Pair]:
         """Spend a grant on how far pairs are from what columns make of them, and take those that are worth it."""
@@ -228,12 +236,19 @@ class PairCounts(Answering):
         if len(pairs) < 2:
             return pairs
         alone = [independent(columns, pair) for pair in pairs]
-        far = beside([total_distance(tables[pair], each) for pair, each in zip(pairs, alone, strict=True)])
-        noisy = add(far, grants[SCORES], noise)
-        laws[SCORES] = noisy.law
-        price = grants[PAIRS].price
-        deviations = [_deviation(law_of(self._moved(size), price)) for size in range(1, len(pairs) + 1)]
-        return [pairs[place] for place in worth_it(noisy.counts, alone, deviations)]
+        far = concatenate_tables(
+            [
+                total_distance(tables[pair], expected_counts)
+                for pair, expected_counts in zip(pairs, alone, strict=True)
+            ]
+        )
+        noisy = add_noise(far, grants[SCORES], noise)
+        laws[SCORES] = noisy.distribution
+        price = grants[PAIRS].cost
+        deviations = [
+            _deviation(noise_distribution_for(self._moved(size), price)) for size in range(1, len(pairs) + 1)
+        ]
+        return [pairs[place] for place in worthwhile_pairs(noisy.counts, alone, deviations)]
 
     def _called(self, pair: Pair) -> list[str]:
         return [self.asked.grid.columns[place] for place in pair]
@@ -251,30 +266,30 @@ class PairCounts(Answering):
             "bin of numbers all are alike. That costs nothing."
         ]
 
-    def _story(self, laws: Mapping[str, Law], taken: int) -> list[str]:
-        told = [f"Every column was counted by itself, with {laws[COLUMNS].in_words()}."]
+    def _story(self, laws: Mapping[str, NoiseDistribution], taken: int) -> list[str]:
+        sentences = [f"Every column was counted by itself, with {laws[COLUMNS].in_words()}."]
         if SCORES in laws:
-            told.append(
+            sentences.append(
                 "How far each pair of columns is from what these two alone would make of it was released with "
                 f"{laws[SCORES].in_words()}; {taken:,} of {some(len(self._candidates), 'pair')} were taken."
             )
         if PAIRS in laws:
-            told.append(f"These were counted, every cell with {laws[PAIRS].in_words()}.")
-        return [*told, "All queries were answered from a model fitted to these counts, which costs nothing."]
+            sentences.append(f"These were counted, every cell with {laws[PAIRS].in_words()}.")
+        return [*sentences, "All queries were answered from a model fitted to these counts, which costs nothing."]
 
 
-def worth_it(far: Floats, alone: Sequence[Floats], deviations: Sequence[float]) -> list[int]:
+def worthwhile_pairs(far: Floats, alone: Sequence[Floats], deviations: Sequence[float]) -> list[int]:
     """Return the places of as many pairs as are worth their noise, the most worthy first; one at least.
 
     A pair is worth it that is further from what its columns make of it than noise would be. No cell is thought to
     be further off than what is expected in it. ``deviations`` are those of noise on one pair, on two, and so on.
 
     >>> alone = [np.full((2, 2), 100.0)] * 3
-    >>> worth_it(np.array([5.0, 300.0, 40.0]), alone, [5.0, 10.0, 15.0])
+    >>> worthwhile_pairs(np.array([5.0, 300.0, 40.0]), alone, [5.0, 10.0, 15.0])
     [1, 2]
     """
     for size in range(len(alone), 0, -1):
-        noise = [np.minimum(_MEAN * deviations[size - 1], each).sum() for each in alone]
+        noise = [np.minimum(_MEAN * deviations[size - 1], counts).sum() for counts in alone]
         worth = far / np.maximum(noise, 1e-9)
         best = np.argsort(-worth, kind="stable")[:size]
         if worth[best[-1]] >= 1:
@@ -289,5 +304,5 @@ def _apart(noisy: Noisy, tables: Sequence[Bounded]) -> list[Floats]:
     return [part.reshape(table.shape) for part, table in zip(parts, tables, strict=True)]
 
 
-def _deviation(law: Law) -> float:
+def _deviation(law: NoiseDistribution) -> float:
     return math.sqrt(law.variance)

@@ -36,10 +36,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.accounting.budget import Amount, Grant, Price, Priced, Sole, price_of
+from headcount.accounting.budget import Amount, Cost, CostOrGrant, ExclusiveResource, Grant, cost_of
 from headcount.accounting.guarantee import Guarantee
-from headcount.accounting.noise_distributions import DiscreteLaplace, Law
-from headcount.bounds import Bounded, LinearQueries, Sensitivity, distances, exact_answers, part
+from headcount.accounting.noise_distributions import DiscreteLaplace, NoiseDistribution
+from headcount.bounds import Bounded, LinearQueries, Sensitivity, distances, exact_answers, take_places
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
@@ -51,10 +51,17 @@ from headcount.methods.queries.inference.multiplicative_weights import (
     reweighted,
     start_stage,
 )
-from headcount.methods.queries.query_method import Answering, Asked, answers_table
+from headcount.methods.queries.query_method import QueryMethod, TableQueries, answers_table
 from headcount.methods.queries.workload import Named
-from headcount.noise import NoiseSource, SparseVector, add, law_of, sparse_laws
-from headcount.noise.stages import Stage, Stages, evenly, laws_of, share_out, shared
+from headcount.noise import NoiseSource, SparseVector, add_noise, noise_distribution_for, sparse_vector_noise
+from headcount.noise.stages import (
+    Stage,
+    Stages,
+    noise_distributions_of,
+    normalize_split,
+    split_among_stages,
+    split_evenly,
+)
 from headcount.releases.formatting import some
 from headcount.releases.intervals import Term, half_width
 from headcount.releases.release import Interval, Release
@@ -95,30 +102,36 @@ class Reply:
         return None if self.width is None else self.answer + self.width
 
 
-class Mediator(Sole):
+class Mediator(ExclusiveResource):
     """Stands between the cells and whoever asks: spends a grant at the start, and then answers anything."""
 
     noun = "a session"
     remedy = "begin one in each process, each with an ε of its own, or ask in the one that began it"
 
     def __init__(
-        self, cells: Bounded, asked: Asked, how_often: HowOften, grants: Mapping[str, Grant], noise: NoiseSource
+        self,
+        cells: Bounded,
+        table_queries: TableQueries,
+        how_often: UpdateCount,
+        grants: Mapping[str, Grant],
+        noise: NoiseSource,
     ) -> None:
         """Release the total and the tables to start from, and make the test and the answers ready."""
         super().__init__()
-        self._noise, reach = noise, asked.bound.reach
+        self._noise, reach = noise, table_queries.bound.max_records_of_group
         total = released_total(cells, grants[TOTAL], noise)
         self.total = total.people
-        fit = fitted(cells, asked.grid, total.people, grants["start"], noise)
+        fit = fitted(cells, table_queries.grid, total.people, grants["start"], noise)
         self.table, self.order = fit.cells, fit.order
-        self.updates = how_often.updates(total.people, grants["tests"].price, reach)
-        laws = sparse_laws(reach, self.updates, grants["tests"].price)
+        self.updates = how_often.updates(total.people, grants["tests"].cost, reach)
+        laws = sparse_vector_noise(reach, self.updates, grants["tests"].cost)
         self.threshold = how_often.threshold(laws.distance, total.people)
         self._test: SparseVector | None = SparseVector(self.threshold, reach, self.updates, grants["tests"], noise)
-        self._grants = list(share_out(evenly(range(self.updates)), grants["answers"]).values())
-        answers = _answers_law(reach, [each.price for each in self._grants])
-        self.laws: dict[str, Law] = {
-            TOTAL: total.law, "start": fit.law, "threshold": laws.threshold, "tests": laws.distance,
+        self._grants = list(split_among_stages(split_evenly(range(self.updates)), grants["answers"]).values())
+        answers = _answers_law(reach, [grant.cost for grant in self._grants])
+        self.noise_distributions: dict[str, NoiseDistribution] = {
+            TOTAL: total.distribution, "start": fit.distribution, "threshold": laws.threshold,
+            "tests": laws.distance,
             "answers": answers,
         }  # fmt: skip
         # |f - e| < T + ρ - ν wherever a test says no; ρ - ν exceeds one end of its middle 90 % in 5 % of all cases
@@ -133,7 +146,7 @@ class Mediator(Sole):
 
     def reply(self, queries: LinearQueries) -> list[Reply]:
         """Answer queries in their order; if that breaks off, nothing is measured any more."""
-        with self.alone():
+        with self.exclusively():
             whole = False
             try:
                 replies = self._replies(queries)
@@ -150,8 +163,8 @@ class Mediator(Sole):
         for place in range(queries.size):
             if exact is None or apart is None or self._test is None:
                 replies.append(Reply(float(estimates[place]), None, "unchecked", 0))
-            elif self._test.is_large(part(apart, [place])):
-                replies.append(self._measured(part(exact, [place]), queries.mask(place)))
+            elif self._test.is_large(take_places(apart, [place])):
+                replies.append(self._measured(take_places(exact, [place]), queries.mask(place)))
                 estimates = queries.sums(self.table)
                 apart = distances(exact, estimates) if self.left else None
             else:
@@ -160,15 +173,15 @@ class Mediator(Sole):
 
     def _measured(self, exact: Bounded, mask: NDArray[np.bool_]) -> Reply:
         """Release one answer, and mend the table; after the last one, let go of the data."""
-        noisy = add(exact, self._grants[len(self._released)], self._noise)
+        noisy = add_noise(exact, self._grants[len(self._released)], self._noise)
         answer = float(noisy.counts[0])
         self._released.append((mask, answer))
         for _ in range(_PASSES):
-            for each, wanted in reversed(self._released):
-                self.table = reweighted(self.table, each, wanted, self.total)
+            for released_mask, wanted in reversed(self._released):
+                self.table = reweighted(self.table, released_mask, wanted, self.total)
         if self.left == 0:
             self._end()
-        return Reply(answer, noisy.law.half_width(LEVEL), "measured", self.left)
+        return Reply(answer, noisy.distribution.half_width(LEVEL), "measured", self.left)
 
     def end(self) -> None:
         """Let go of the data, and of what is left of the grant: it was promised, so it is spent."""
@@ -186,16 +199,16 @@ class Mediator(Sole):
 
 
 @dataclass(frozen=True)
-class HowOften:
+class UpdateCount:
     """How many updates there are, and how many queries are expected: both decide what is far off."""
 
-    asked_for: int | None = None
+    requested: int | None = None
     expected: int = 1000
 
-    def updates(self, total: float, tests: Price, reach: int) -> int:
+    def updates(self, total: float, tests: Cost, reach: int) -> int:
         """Return how many updates to pay for: few enough for a threshold near what chance makes, √n."""
-        if self.asked_for is not None:
-            return self.asked_for
+        if self.requested is not None:
+            return self.requested
         worth = int(float(tests.exact) * sqrt(total) / (16 * reach))
         return max(1, min(worth, MOST_UPDATES))
 
@@ -209,7 +222,7 @@ class HowOften:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivateWeights(Answering):
+class PrivateWeights(QueryMethod):
     """Answer queries in their order, from a table that is mended where it is far off.
 
     >>> import pyarrow as pa
@@ -218,8 +231,8 @@ class PrivateWeights(Answering):
     >>> from headcount.noise import SeededNoise
     >>> log = read_people(pa.table({"id": range(900), "age": [n % 90 for n in range(900)]}), user="id")
     >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
-    >>> asked = Asked(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age < 18",))
-    >>> release = PrivateWeights(asked=asked).release(log, Grant("50"), SeededNoise(1))
+    >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age < 18",))
+    >>> release = PrivateWeights(asked=table_queries).release(log, Grant("50"), SeededNoise(1))
     >>> release.answers["how"].to_pylist(), round(release.answers["answer"][0].as_py(), -1)
     (['checked'], 180.0)
     """
@@ -236,36 +249,39 @@ class PrivateWeights(Answering):
                 raise UsageError(f"{name} must lie between 1 and {most:,}", given=value)
         self._shared()
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """Return what is spent at the start, whatever is asked."""
         return self._shared()
 
     def _shared(self) -> Stages:
         total, start, tests, answers = (Stage(name, Decimal(share)) for name, share in SHARES.items())
-        total = replace(total, moves=self.asked.moved, tells=(TOTAL,))
-        start = start_stage(self.asked.grid, self.asked.bound.reach, start.share)
-        return shared([total, start, tests, answers], self.shares)
+        total = replace(total, sensitivity=self.asked.moved, tells=(TOTAL,))
+        start = start_stage(self.asked.grid, self.asked.bound.max_records_of_group, start.share)
+        return normalize_split([total, start, tests, answers], self.shares)
 
-    def laws(self, log: EventLog, priced: Priced) -> Mapping[str, Law]:
+    def noise_distributions(self, log: EventLog, priced: CostOrGrant) -> Mapping[str, NoiseDistribution]:
         """Return the noise of the total; the rest hangs on it, unless updates are given."""
         self.asked.check_table(log)  # of a session nobody knows yet what will be asked
-        return self.planned(price_of(priced))
+        return self.planned(cost_of(priced))
 
-    def planned(self, price: Price) -> dict[str, Law]:
+    def planned(self, price: Cost) -> dict[str, NoiseDistribution]:
         """Return the noise as far as it is known whatever is asked; refuse what cannot be drawn."""
-        laws, parts = laws_of(self._shared(), price), share_out(self._shared(), price)
-        reach, updates = self.asked.bound.reach, self.updates or 1  # as many as are worth it are few enough
-        tests = sparse_laws(reach, updates, parts["tests"])
-        answers = _answers_law(reach, share_out(evenly(range(updates)), parts["answers"]).values())
-        known = {"threshold": tests.threshold, "tests": tests.distance, "answers": answers}
-        return laws | (known if self.updates is not None else {})
+        laws, parts = noise_distributions_of(self._shared(), price), split_among_stages(self._shared(), price)
+        reach, updates = (
+            self.asked.bound.max_records_of_group,
+            self.updates or 1,
+        )  # as many as are worth it are few enough
+        tests = sparse_vector_noise(reach, updates, parts["tests"])
+        answers = _answers_law(reach, split_among_stages(split_evenly(range(updates)), parts["answers"]).values())
+        fixed_laws = {"threshold": tests.threshold, "tests": tests.distance, "answers": answers}
+        return laws | (fixed_laws if self.updates is not None else {})
 
     def begin(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Mediator:
         """Read the data, spend the grant, and be ready for queries."""
         expected = self.expected or (self.asked.queries.size if self.asked.has_queries else 1000)
-        grants = share_out(self._shared(), grant)
+        grants = split_among_stages(self._shared(), grant)
         cells = self.asked.count(log, engine or LocalEngine(), noise.key())
-        return Mediator(cells, self.asked, HowOften(self.updates, expected), grants, noise)
+        return Mediator(cells, self.asked, UpdateCount(self.updates, expected), grants, noise)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Answer all queries, one after the other."""
@@ -277,33 +293,40 @@ class PrivateWeights(Answering):
         return replace(release, simulated=not noise.is_private)
 
 
-def _answers_law(reach: int, prices: Iterable[Price]) -> Law:
-    return max((law_of(Sensitivity.of_l1(reach), each) for each in prices), key=lambda law: law.variance)
+def _answers_law(reach: int, prices: Iterable[Cost]) -> NoiseDistribution:
+    return max(
+        (noise_distribution_for(Sensitivity.of_l1(reach), cost) for cost in prices), key=lambda law: law.variance
+    )
 
 
 def answered(
-    asked: Asked, log: EventLog, guarantee: Guarantee, mediator: Mediator, named: Named, replies: Sequence[Reply]
+    table_queries: TableQueries,
+    log: EventLog,
+    guarantee: Guarantee,
+    mediator: Mediator,
+    named: Named,
+    replies: Sequence[Reply],
 ) -> Release:
     """Make a release of what was replied so far."""
     columns: dict[str, list[float | None]] = {
-        "answer": [each.answer for each in replies],
-        "low": [each.low for each in replies],
-        "high": [each.high for each in replies],
+        "answer": [reply.answer for reply in replies],
+        "low": [reply.low for reply in replies],
+        "high": [reply.high for reply in replies],
     }
-    table = answers_table(named, columns).append_column("how", [[each.how for each in replies]])
-    laws = mediator.laws
+    table = answers_table(named, columns).append_column("how", [[reply.how for reply in replies]])
+    laws = mediator.noise_distributions
     return Release(
         method=PrivateWeights.name,
         guarantee=guarantee,
         noise=laws,
         tables={"answers": table},
         interval=Interval(level=LEVEL, covers="bounded"),
-        bounded=asked.bounded,
+        bounded=table_queries.bounded,
         chosen={
             "answers": {"updates": mediator.updates, "threshold": mediator.threshold, "total": mediator.total}
         },
         steps=(
-            *asked.story(log),
+            *table_queries.story(log),
             f"The number of records got {laws[TOTAL].in_words()}. A table was fitted to it and to counts over "
             f"{columns_in_words(mediator.order)}, which got {laws['start'].in_words()}.",
             "Queries were answered from that table, unless that was found to be off by about "

@@ -15,20 +15,20 @@ import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Floats
-from headcount.accounting.budget import Priced
+from headcount.accounting.budget import CostOrGrant
 from headcount.accounting.guarantee import GROUP_UNIT, Guarantee, Standing
-from headcount.bounds import Bounded, Cells, LinearQueries, Sensitivity
+from headcount.bounds import Bounded, GroupCells, LinearQueries, Sensitivity
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.encode.cells import check_table
 from headcount.events.grid import Grid, NumberBins
 from headcount.events.log import EventLog
-from headcount.events.sources.row_as_user import OwnRows
-from headcount.methods.method import ONE_ID, Bounds, Staged, what_counted
+from headcount.events.sources.row_as_user import RowAsUserSource
+from headcount.methods.method import ONE_ID, Bounds, Staged, describe_filters
 from headcount.methods.queries import ANSWERS
 from headcount.methods.queries.components import Energies, energies
 from headcount.methods.queries.sql import Cell, counts_of
-from headcount.methods.queries.workload import Named, RowsAsked, StatementsAsked, Workload, nothing_asked
+from headcount.methods.queries.workload import Named, RowWorkload, StatementWorkload, Workload, no_queries_error
 from headcount.releases.formatting import some
 
 PUBLIC_GRID = "the bins, the queries and all limits are public, fixed without looking at the table"
@@ -36,12 +36,12 @@ PUBLIC_GROUPS = "who belongs to which group is public"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class TableQueries:
     """Queries over a grid, as SQL ``statements`` or as ``rows`` of zeros and ones; ``groups`` names a column.
 
     >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
-    >>> asked = Asked(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age >= 18",))
-    >>> asked.queries.sizes.tolist(), asked.bound.reach
+    >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age >= 18",))
+    >>> table_queries.queries.sizes.tolist(), table_queries.bound.max_records_of_group
     ([2], 1)
     """
 
@@ -72,9 +72,9 @@ class Asked:
             )
 
     @property
-    def bound(self) -> Cells:
+    def bound(self) -> GroupCells:
         """What one group may add at most."""
-        return Cells(self.grid, self.groups, self.max_records, self.max_group or 1)
+        return GroupCells(self.grid, self.groups, self.max_records, self.max_group or 1)
 
     @property
     def has_queries(self) -> bool:
@@ -85,15 +85,15 @@ class Asked:
     def workload(self) -> Workload:
         """The queries as counts of tables over few columns, for methods that never look at all cells."""
         if self.rows is not None:
-            return RowsAsked(self.rows, self.grid)
-        return StatementsAsked.of(self.statements, self.grid)
+            return RowWorkload(self.rows, self.grid)
+        return StatementWorkload.of(self.statements, self.grid)
 
     @cached_property
     def _read(self) -> tuple[LinearQueries, Named]:
         if self.rows is not None:
             return self.rows, Named.of_rows(self.rows)
         if not self.statements:
-            raise nothing_asked()
+            raise no_queries_error()
         self.grid.check_narrow()
         statements: list[str] = []
         cells: list[Cell] = []
@@ -126,7 +126,7 @@ class Asked:
     @property
     def moved(self) -> Sensitivity:
         """How far one person or group moves the cells, and any count of them."""
-        return Sensitivity.of_l1(self.bound.reach)
+        return Sensitivity.of_l1(self.bound.max_records_of_group)
 
     def check(self, log: EventLog) -> None:
         """Refuse a log that does not fit, and queries that cannot be answered, before any record is read."""
@@ -137,13 +137,13 @@ class Asked:
         """Refuse a log that does not fit, whatever is asked."""
         self.grid.check_narrow()
         check_table(log, self.grid, self.groups)
-        if self.max_records > 1 and isinstance(log.source, OwnRows):
+        if self.max_records > 1 and isinstance(log.source, RowAsUserSource):
             raise UsageError(
                 f"--max-records {self.max_records} is given without --user, so that every row is one person",
                 remedy="leave it out, or name the column that says who",
             )
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """ε, and δ if there is one, for adding or removing a person, or a whole group."""
         promised = Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=(PUBLIC_GRID, ONE_ID))
         if self.groups is None:
@@ -170,23 +170,25 @@ class Asked:
 
     def story(self, log: EventLog) -> list[str]:
         """Say what was counted."""
-        columns = ", ".join(f"{each.column} ({some(each.size, 'bin')})" for each in self.grid.bins)
-        told = [
-            *what_counted(log),
+        columns = ", ".join(
+            f"{column_bins.column} ({some(column_bins.size, 'bin')})" for column_bins in self.grid.bins
+        )
+        sentences = [
+            *describe_filters(log),
             f"Records were {'told apart by' if self.grid.is_wide else 'counted in'} "
             f"{some(self.grid.cells, 'cell')} of a public grid: {columns}.",
             "Each row counted as one person."
-            if isinstance(log.source, OwnRows)
+            if isinstance(log.source, RowAsUserSource)
             else f"Of each person {_at_random(self.max_records, 'record')} counted.",
         ]
-        if any(isinstance(each, NumberBins) for each in self.grid.bins):
-            told[-1] += " Numbers beyond the outer edges counted in the outer bins."
+        if any(isinstance(column_bins, NumberBins) for column_bins in self.grid.bins):
+            sentences[-1] += " Numbers beyond the outer edges counted in the outer bins."
         if self.groups is not None:
-            told.append(
+            sentences.append(
                 f"Of all people with the same {self.groups!r}, at most {self.max_group:,} counted, drawn at "
                 "random: a larger group was cut down."
             )
-        return told
+        return sentences
 
 
 def answers_table(named: Named, columns: Mapping[str, Sequence[float | None] | Floats]) -> pa.Table:
@@ -212,18 +214,18 @@ def _attributes(cells: Sequence[Cell], taken: set[str]) -> dict[str, pa.Array]:
     >>> {name: bins.to_pylist() for name, bins in _attributes([(), (("low", "3"),)], {"low"}).items()}
     {'low_': [None, '3']}
     """
-    found: defaultdict[str, list[str | None]] = defaultdict(lambda: [None] * len(cells))
+    labels_by_column: defaultdict[str, list[str | None]] = defaultdict(lambda: [None] * len(cells))
     for place, cell in enumerate(cells):
         for column, named in cell:
-            found[column][place] = named
-    names = dict.fromkeys(found, "")
+            labels_by_column[column][place] = named
+    names = dict.fromkeys(labels_by_column, "")
     for column in names:
         name = column
         while name in taken:
             name += "_"
         names[column] = name
         taken = {*taken, name}
-    return {names[column]: pa.array(bins, pa.string()) for column, bins in found.items()}
+    return {names[column]: pa.array(bins, pa.string()) for column, bins in labels_by_column.items()}
 
 
 def _at_random(most: int, noun: str) -> str:
@@ -231,18 +233,18 @@ def _at_random(most: int, noun: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answering(Staged):
+class QueryMethod(Staged):
     """A method that answers what is asked, for adding or removing a person, or a whole group."""
 
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Cells,)
+    bounds: ClassVar[Bounds] = (GroupCells,)
     takes_delta: ClassVar[bool] = False
     """Whether it has a use for a δ."""
 
-    asked: Asked
+    asked: TableQueries
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Promise what is asked for."""
         return self.asked.guarantee(priced)
 

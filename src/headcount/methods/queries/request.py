@@ -13,13 +13,13 @@ from pydantic import Field, field_validator, model_validator
 from headcount._internal.parameters import Flag
 from headcount.errors import DataError, UsageError
 from headcount.methods.queries import ANSWERS, FAMILY, SYNTHETIC, WIDE
-from headcount.methods.request import ChoosingRequest, Delta, MaybeWhole, Spending, Whole, shares_flag
+from headcount.methods.request import ChargedRequest, Delta, MaybeWhole, MethodRequest, Whole, shares_flag
 
 if TYPE_CHECKING:
     from headcount.events.grid import Grid
     from headcount.events.log import EventLog
     from headcount.methods.method import Method
-    from headcount.methods.queries.query_method import Asked
+    from headcount.methods.queries.query_method import TableQueries
 
 
 def _statements(given: Any, flag: str) -> Any:  # noqa: ARG001 - as all that is read
@@ -40,7 +40,7 @@ def _statements(given: Any, flag: str) -> Any:  # noqa: ARG001 - as all that is 
     return text
 
 
-class TableRequest(Spending):
+class TableRequest(ChargedRequest):
     """What is asked of a table of people: its bins, and what one person and one group may add at most."""
 
     delta: Delta | None = None
@@ -78,12 +78,12 @@ class TableRequest(Spending):
         return Grid.of(self.bins)
 
     @cached_property
-    def asked(self) -> Asked:
+    def asked(self) -> TableQueries:
         """What is asked, read once; of a session, what is known of it at the start."""
-        from headcount.methods.queries.query_method import Asked
+        from headcount.methods.queries.query_method import TableQueries
 
         bound = {name: getattr(self, name) for name in ("groups", "max_group", "max_records")}
-        return Asked(grid=self.grid, **bound, **self._questions())
+        return TableQueries(grid=self.grid, **bound, **self._questions())
 
     def _questions(self) -> dict[str, Any]:
         return {}
@@ -93,7 +93,7 @@ class TableRequest(Spending):
         return {ANSWERS.name: ANSWERS.columns}
 
 
-class QueryRequest(TableRequest, ChoosingRequest):
+class QueryRequest(TableRequest, MethodRequest):
     """Counting queries, all asked at once: SQL statements, or rows of zeros and ones, which stay out of JSON.
 
     >>> bins = {"age": {"edges": [0, 18, 65, 120]}}
@@ -147,7 +147,7 @@ class QueryRequest(TableRequest, ChoosingRequest):
             return values
         if values.get("queries"):
             raise UsageError("queries are given both as statements and as rows", remedy="ask one after the other")
-        read = rows if type(rows) is LinearQueries else LinearQueries.of(rows)
+        read = rows if type(rows) is LinearQueries else LinearQueries.from_matrix(rows)
         return {**values, "rows": read, "rows_digest": read.digest}
 
     def _questions(self) -> dict[str, Any]:
@@ -186,8 +186,10 @@ class QueryRequest(TableRequest, ChoosingRequest):
     def cells(self, log: EventLog) -> dict[str, int]:  # noqa: ARG002
         """Return how many answers and rows there will be."""
         drawn = {} if self.synthetic is None else {SYNTHETIC.name: self.synthetic}
-        asked = self.asked
-        answers = len(asked.workload.named.cells) if self.answered_by == WIDE else asked.queries.size
+        table_queries = self.asked
+        answers = (
+            len(table_queries.workload.named.cells) if self.answered_by == WIDE else table_queries.queries.size
+        )
         return {ANSWERS.name: answers, **drawn}
 
 

@@ -43,9 +43,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from headcount.accounting.budget import Amount, Grant, Price, Priced, price_of
+from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant, cost_of
 from headcount.accounting.guarantee import Guarantee
-from headcount.accounting.noise_distributions import Law
+from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Bounded, Subset
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
@@ -56,10 +56,10 @@ from headcount.methods.queries.components import subsets
 from headcount.methods.queries.histogram import cell_widths
 from headcount.methods.queries.inference.maximum_likelihood import fitted_to
 from headcount.methods.queries.inference.unbiased_estimates import Estimate, Plan, contrasts_for, estimated, widths
-from headcount.methods.queries.query_method import Answering, answers_table
-from headcount.noise import NoiseSource, norm_of
-from headcount.noise.stages import Stage, Stages, share_out, shared
-from headcount.releases.reconcile import onto_total
+from headcount.methods.queries.query_method import QueryMethod, answers_table
+from headcount.noise import NoiseSource, noise_norm
+from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
+from headcount.releases.reconcile import project_onto_total
 from headcount.releases.release import Interval, Release
 
 CONTRASTS = "contrasts"
@@ -72,18 +72,18 @@ _TOO_FAR = 4.0  # times the noise's variance: a fit that is further from unbiase
 
 
 @dataclass(frozen=True, kw_only=True)
-class Residuals(Answering):
+class Residuals(QueryMethod):
     """Answer queries from noisy residuals of columns, pairs of columns and so on.
 
     >>> import pyarrow as pa
     >>> from headcount.events.grid import Grid
     >>> from headcount.events.user_table import read_people
     >>> from headcount.noise import SeededNoise
-    >>> from headcount.methods.queries.query_method import Asked
+    >>> from headcount.methods.queries.query_method import TableQueries
     >>> log = read_people(pa.table({"id": range(90), "age": [n % 100 for n in range(90)]}), user="id")
     >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
-    >>> asked = Asked(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age >= 18",))
-    >>> release = Residuals(asked=asked).release(log, Grant("90", "1e-6"), SeededNoise(1))
+    >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age >= 18",))
+    >>> release = Residuals(asked=table_queries).release(log, Grant("90", "1e-6"), SeededNoise(1))
     >>> round(release.answers["answer"][0].as_py())
     72
     """
@@ -94,30 +94,33 @@ class Residuals(Answering):
     consistent: bool = False
     shares: Mapping[str, Amount] | None = None
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """The contrasts; where a table is fitted to them, the total before and the error after them."""
         bell, moved = bool(price.delta), self._plan(price).moved
-        total, told, error = (Stage(name, Decimal(share), gaussian=bell) for name, share in SHARES.items())
+        total, contrasts, error = (Stage(name, Decimal(share), gaussian=bell) for name, share in SHARES.items())
         if not self.consistent:  # else the weights hang on the total
-            return shared(
-                [replace(told, moves=moved, on="every weighed contrast", tells=(CONTRASTS,))], self.shares
+            return normalize_split(
+                [replace(contrasts, sensitivity=moved, on="every weighed contrast", tells=(CONTRASTS,))],
+                self.shares,
             )
-        total, error = (replace(each, moves=self.asked.moved, tells=(each.name,)) for each in (total, error))
-        return shared([total, replace(told, moves=moved), error], self.shares)
+        total, error = (
+            replace(stage, sensitivity=self.asked.moved, tells=(stage.name,)) for stage in (total, error)
+        )
+        return normalize_split([total, replace(contrasts, sensitivity=moved), error], self.shares)
 
-    def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:  # noqa: ARG002
+    def notes(self, log: EventLog, priced: CostOrGrant) -> tuple[str, ...]:  # noqa: ARG002
         """Say how noisy answers will be, where that is known."""
         if self.consistent:
             return ()
-        price = price_of(priced)
+        price = cost_of(priced)
         plan = self._plan(price)
-        deviations = np.sqrt(plan.variances(plan.law(price).variance))
+        deviations = np.sqrt(plan.variances(plan.distribution(price).variance))
         return (
             f"Answers will have standard deviations of {deviations.min():,.1f} to {deviations.max():,.1f}, "
             f"{deviations.mean():,.1f} on average.",
         )
 
-    def _plan(self, price: Price) -> Plan:
+    def _plan(self, price: Cost) -> Plan:
         plan = contrasts_for(self.asked, price)
         if plan is None:
             raise UsageError(
@@ -129,16 +132,16 @@ class Residuals(Answering):
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Measure contrasts with noise, and answer from them."""
         self.check(log)
-        guarantee, price = self.guarantee(grant), grant.price
-        grants = share_out(self.stages(log, price), grant)
+        guarantee, price = self.guarantee(grant), grant.cost
+        grants = split_among_stages(self.stages(log, price), grant)
         cells = self.asked.count(log, engine or LocalEngine(), noise.key())
         plan = self._plan(price)
         if not self.consistent:
             return unbiased_release(log, guarantee, estimated(cells, plan, grants[CONTRASTS], noise), noise)
         total = released_total(cells, grants[TOTAL], noise)
-        plan = worthwhile(plan, total.people, grants[CONTRASTS].price)
+        plan = worthwhile(plan, total.people, grants[CONTRASTS].cost)
         release = fitted_release(log, guarantee, cells, plan, total, grants, noise)
-        return replace(release, noise={TOTAL: total.law, **release.noise})
+        return replace(release, noise={TOTAL: total.distribution, **release.noise})
 
 
 def unbiased_release(
@@ -150,17 +153,20 @@ def unbiased_release(
     others than those of unbiased ones, so that the mean of both is closer than either. Intervals stay around the
     unbiased answers, where they are exact, and no answer leaves its own.
     """
-    asked, answers, cells = estimate.plan.asked, estimate.answers, estimate.plan.contrasts is None
+    table_queries, answers, cells = estimate.plan.asked, estimate.answers, estimate.plan.contrasts is None
     if cells:
-        width, told = cell_widths(asked.queries.sizes, estimate.law), "A query is the sum of its cells."
+        width, sentence = (
+            cell_widths(table_queries.queries.sizes, estimate.distribution),
+            "A query is the sum of its cells.",
+        )
     else:
-        width = widths(estimate.variances, estimate.law, LEVEL)
-        told = "Answers follow from these by least squares, unbiased."
+        width = widths(estimate.variances, estimate.distribution, LEVEL)
+        sentence = "Answers follow from these by least squares, unbiased."
     low, high = answers - width, answers + width
     table = None if total is None or cells else fitted_table(estimate, total)
     if table is not None:
-        answers = np.clip((answers + asked.queries.sums(table)) / 2, low, high)
-        told = (
+        answers = np.clip((answers + table_queries.queries.sums(table)) / 2, low, high)
+        sentence = (
             "Unbiased answers follow from these by least squares, with intervals around them. What is given is "
             "the mean of these and of a fitted table that is nowhere negative, within the intervals."
         )
@@ -169,10 +175,10 @@ def unbiased_release(
         method=Residuals.name,
         guarantee=guarantee,
         noise=_noise(estimate),
-        tables={"answers": answers_table(asked.named, columns)},
+        tables={"answers": answers_table(table_queries.named, columns)},
         interval=Interval(level=LEVEL, covers="bounded"),
-        bounded=asked.bounded,
-        steps=(*asked.story(log), _measured(estimate), told),
+        bounded=table_queries.bounded,
+        steps=(*table_queries.story(log), _measured(estimate), sentence),
         simulated=not noise.is_private,
     )
 
@@ -191,32 +197,35 @@ def fitted_release(
     A fit to tables knows nothing of what is asked beyond them, as of odd sums. It is not taken if its answers are
     much further from unbiased ones than noise makes them. A fit to cells knows all that was measured.
     """
-    asked, estimate = plan.asked, estimated(cells, plan, grants[CONTRASTS], noise)
+    table_queries, estimate = plan.asked, estimated(cells, plan, grants[CONTRASTS], noise)
     answers, laws = estimate.answers, dict(_noise(estimate))
     table = fitted_table(estimate, total)
-    told = "Unbiased answers follow from these by least squares"
+    sentence = "Unbiased answers follow from these by least squares"
     if table is not None:
-        fit = asked.queries.sums(table)
+        fit = table_queries.queries.sums(table)
         near = float(((fit - answers) ** 2).mean()) <= _TOO_FAR * estimate.mean_variance
         if near or plan.contrasts is None:
-            answers, told = fit, "A table that is nowhere negative was fitted to these, and answers come from it"
+            answers, sentence = (
+                fit,
+                "A table that is nowhere negative was fitted to these, and answers come from it",
+            )
         else:
-            told += "; a fitted table was further from them than their noise"
-    accuracy = released_accuracy(cells, asked.queries, answers, grants[ERROR], noise)
-    laws[ERROR] = accuracy.law
+            sentence += "; a fitted table was further from them than their noise"
+    accuracy = released_accuracy(cells, table_queries.queries, answers, grants[ERROR], noise)
+    laws[ERROR] = accuracy.distribution
     columns = {"answer": answers, "low": answers - accuracy.width, "high": answers + accuracy.width}
     return Release(
         method=Residuals.name,
         guarantee=guarantee,
         noise=laws,
-        tables={"answers": answers_table(asked.named, columns)},
+        tables={"answers": answers_table(table_queries.named, columns)},
         interval=Interval(level=LEVEL, covers="bounded", average=True),
-        bounded=asked.bounded,
+        bounded=table_queries.bounded,
         steps=(
-            *asked.story(log),
-            f"The number of records got {total.law.in_words()}.",
+            *table_queries.story(log),
+            f"The number of records got {total.distribution.in_words()}.",
             _measured(estimate),
-            f"{told}.",
+            f"{sentence}.",
             accuracy.story,
         ),
         simulated=not noise.is_private,
@@ -233,43 +242,43 @@ def fitted_table(estimate: Estimate, total: Total) -> np.ndarray | None:
     orders = estimate.plan.orders
     if not orders:
         return None
-    own, other = 1 / max(estimate.noise(()), 1e-9), 1 / max(total.law.variance, 1e-9)
-    people = (own * float(estimate.cells.sum()) + other * total.people) / (own + other)
-    fit = fitted_to(estimate.cells, estimate.noise, orders, max(1.0, people)).ravel()
+    own, other = 1 / max(estimate.noise(()), 1e-9), 1 / max(total.distribution.variance, 1e-9)
+    users = (own * float(estimate.cells.sum()) + other * total.people) / (own + other)
+    fit = fitted_to(estimate.cells, estimate.noise, orders, max(1.0, users)).ravel()
     if estimate.plan.contrasts is not None:
         return fit
-    return _FIT_OF_CELLS * fit + (1 - _FIT_OF_CELLS) * onto_total(estimate.cells.ravel(), max(1.0, people))
+    return _FIT_OF_CELLS * fit + (1 - _FIT_OF_CELLS) * project_onto_total(estimate.cells.ravel(), max(1.0, users))
 
 
-def worthwhile(plan: Plan, total: float, price: Price) -> Plan:
+def worthwhile(plan: Plan, total: float, price: Cost) -> Plan:
     """Return a plan that spends less on tables whose counts do not stand clear of their noise.
 
     A fit will not believe these much anyway. A component that is to be less precise by a factor f weighs as if
     queries asked f² of it, or f^(3/2) in L1: that is how weights follow from energies.
     """
-    each, shape = plan.law(price).variance, plan.asked.grid.shape
+    variance, shape = plan.distribution(price).variance, plan.asked.grid.shape
     discount = dict[Subset, float]()
     for some in plan.contrasts.precision if plan.contrasts else ():
-        if plan.contrasts and all(one in plan.contrasts.precision for one in subsets(some)):
+        if plan.contrasts and all(subset in plan.contrasts.precision for subset in subsets(some)):
             average = total / prod(shape[place] for place in some)
-            wanted = _CLEAR * plan.noise(some, each) ** 0.5
+            wanted = _CLEAR * plan.noise(some, variance) ** 0.5
             clear = 1.0 if average >= wanted else average / wanted
-            discount[some] = max(_LEAST, clear**2) ** (2 if norm_of(price) == "l2" else 1.5)
+            discount[some] = max(_LEAST, clear**2) ** (2 if noise_norm(price) == "l2" else 1.5)
     return contrasts_for(plan.asked, price, discount) or plan
 
 
-def _noise(estimate: Estimate) -> dict[str, Law]:
+def _noise(estimate: Estimate) -> dict[str, NoiseDistribution]:
     if estimate.plan.contrasts is None:
-        return {"answers": replace(estimate.law, on="every cell")}
-    return {CONTRASTS: replace(estimate.law, on="every weighed contrast")}
+        return {"answers": replace(estimate.distribution, on="every cell")}
+    return {CONTRASTS: replace(estimate.distribution, on="every weighed contrast")}
 
 
 def _measured(estimate: Estimate) -> str:
-    told = estimate.plan.contrasts
-    if told is None:
-        return f"Every cell, empty ones included, got {estimate.law.in_words()}."
-    most, blocks = max(map(len, told.weights)), len(told.weights)
+    weighting = estimate.plan.contrasts
+    if weighting is None:
+        return f"Every cell, empty ones included, got {estimate.distribution.in_words()}."
+    most, blocks = max(map(len, weighting.weights)), len(weighting.weights)
     return (
         f"What up to {most} columns tell together and fewer do not was measured in {blocks:,} blocks, each "
-        f"weighed as the queries call for; every number got {estimate.law.in_words()}."
+        f"weighed as the queries call for; every number got {estimate.distribution.in_words()}."
     )

@@ -76,8 +76,8 @@ def table_counts(statement: str, grid: Grid, most: int) -> TableCounts:
     """Return what a statement asks for, over no more columns than it names; refuse a table of too many cells.
 
     >>> grid = Grid.of({name: {"values": ["no", "yes"]} for name in "abcdefghij"})
-    >>> found = table_counts("SELECT COUNT(*) FROM t WHERE c = 'yes' GROUP BY a", grid, 100)
-    >>> found.places, found.groups.tolist(), found.cells
+    >>> counts = table_counts("SELECT COUNT(*) FROM t WHERE c = 'yes' GROUP BY a", grid, 100)
+    >>> counts.places, counts.groups.tolist(), counts.cells
     ((0, 2), [2, 0, 2, 1], ((('a', 'no'),), (('a', 'yes'),)))
     """
     taken, grouped = _read_soundly(statement, grid)
@@ -103,9 +103,9 @@ def counts_of(statement: str, grid: Grid) -> Iterator[Counting]:
     """Yield the counts that a statement asks for, one, or one for each cell of its GROUP BY.
 
     >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}, "job": {"values": ["clerk", "cook"]}})
-    >>> [each.mask.sum() for each in counts_of("SELECT COUNT(*) FROM t WHERE age >= 18 AND job = 'cook'", grid)]
+    >>> [query.mask.sum() for query in counts_of("SELECT COUNT(*) FROM t WHERE age >= 18 AND job = 'cook'", grid)]
     [np.int64(2)]
-    >>> [each.cell for each in counts_of("SELECT COUNT(*) FROM t GROUP BY job", grid)]
+    >>> [query.cell for query in counts_of("SELECT COUNT(*) FROM t GROUP BY job", grid)]
     [(('job', 'clerk'),), (('job', 'cook'),)]
     """
     taken, grouped = _read_soundly(statement, grid)
@@ -119,8 +119,8 @@ def counts_of(statement: str, grid: Grid) -> Iterator[Counting]:
 def _cells(grid: Grid, grouped: list[int]) -> Iterator[tuple[Cell, tuple[int, ...]]]:
     """Yield the cells of a GROUP BY, the last column running quickest: what each is called, and its bins."""
     columns = [grid.bins[place] for place in grouped]
-    called = [[(each.column, name) for name in each.names] for each in columns]
-    for bins in product(*(range(each.size) for each in columns)):
+    called = [[(column_bins.column, name) for name in column_bins.names] for column_bins in columns]
+    for bins in product(*(range(column_bins.size) for column_bins in columns)):
         yield tuple(names[at] for names, at in zip(called, bins, strict=True)), bins
 
 
@@ -149,7 +149,7 @@ def _unquoted(statement: str, grid: Grid) -> str | None:
     bare = re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"", " ", statement)
     odd = [column for column in grid.columns if not re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", column)]
     longest = sorted(odd, key=len, reverse=True)
-    return next((each for each in longest if re.search(rf"(?<!\w){re.escape(each)}(?!\w)", bare, re.I)), None)
+    return next((name for name in longest if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", bare, re.I)), None)
 
 
 def _read(statement: str, grid: Grid) -> tuple[Mask, list[int]]:
@@ -169,8 +169,8 @@ def _parsed(statement: str) -> Any:
     try:
         select = sqlglot.parse_one(statement)
     except sqlglot.errors.SqlglotError as error:
-        found = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split("\n")[0].rstrip(".")
-        raise UsageError(f"{statement!r} is not understood ({found})", remedy=_SHAPE) from error
+        reason = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split("\n")[0].rstrip(".")
+        raise UsageError(f"{statement!r} is not understood ({reason})", remedy=_SHAPE) from error
     if not isinstance(select, sql.Select):
         raise UsageError(f"{statement!r} is no SELECT", remedy=_SHAPE)
     _check_words(statement, select)
@@ -178,15 +178,16 @@ def _parsed(statement: str) -> Any:
     table = None if origin is None else origin.this
     if not isinstance(table, sql.Table) or not isinstance(table.this, sql.Identifier):
         raise UsageError(f"{statement!r} names no table, which a counting query must", remedy=_SHAPE)
-    for each in select.find_all(sql.Column):
-        if each.table and each.table.lower() not in (table.name.lower(), table.alias.lower()):
+    for expression in select.find_all(sql.Column):
+        if expression.table and expression.table.lower() not in (table.name.lower(), table.alias.lower()):
             raise UsageError(
-                f"{each.sql()} in {statement!r} is a column of another table than {table.name}", remedy=_SHAPE
+                f"{expression.sql()} in {statement!r} is a column of another table than {table.name}",
+                remedy=_SHAPE,
             )
-    counted = [each for each in select.expressions if not isinstance(each, sql.Column)]
+    counted = [expression for expression in select.expressions if not isinstance(expression, sql.Column)]
     plain = len(counted) == 1 and isinstance(counted[0], sql.Count) and isinstance(counted[0].this, sql.Star)
-    named = {each.name for each in select.expressions if isinstance(each, sql.Column)}
-    grouped = {each.name for each in _group_columns(select)}
+    named = {expression.name for expression in select.expressions if isinstance(expression, sql.Column)}
+    grouped = {expression.name for expression in _group_columns(select)}
     if not plain or not named <= grouped:
         raise UsageError(f"{statement!r} asks for something else than COUNT(*)", remedy=_SHAPE)
     return select
@@ -211,8 +212,8 @@ _WORDS: Mapping[str, frozenset[str]] = {
 def _check_words(statement: str, select: Any) -> None:
     """Refuse whatever a statement has beyond what is understood, such as a sample, a rollup or a version."""
     for node in select.walk():
-        known = _WORDS.get(type(node).__name__)
-        extra = set() if known is None else {name for name, value in node.args.items() if value} - known
+        supported = _WORDS.get(type(node).__name__)
+        extra = set() if supported is None else {name for name, value in node.args.items() if value} - supported
         if extra:
             words = ", ".join(sorted(name.strip("_") for name in extra))
             raise UsageError(f"{statement!r} has {words}, which a counting query cannot", remedy=_SHAPE)
@@ -227,10 +228,10 @@ def _grouped(select: Any, grid: Grid) -> list[int]:
     from sqlglot import expressions as sql
 
     places = []
-    for each in _group_columns(select):
-        if not isinstance(each, sql.Column):
-            raise UsageError(f"GROUP BY takes columns alone, not {each.sql()}", remedy=_SHAPE)
-        places.append(grid.place(each.name))
+    for column in _group_columns(select):
+        if not isinstance(column, sql.Column):
+            raise UsageError(f"GROUP BY takes columns alone, not {column.sql()}", remedy=_SHAPE)
+        places.append(grid.place(column.name))
     if len(set(places)) != len(places):
         raise UsageError("GROUP BY names a column twice", remedy="name it once")
     return places
@@ -251,8 +252,8 @@ def _condition(node: Any, grid: Grid) -> Mask:
     if isinstance(node, sql.In) and node.expressions:
         place = _column(node.this, grid)
         taken = _at(grid, place, slice(0, 0))
-        for each in node.expressions:
-            taken = taken | _equal(grid, place, _literal(each))
+        for operand in node.expressions:
+            taken = taken | _equal(grid, place, _literal(operand))
         return taken
     if isinstance(node, sql.Between):
         place = _column(node.this, grid)

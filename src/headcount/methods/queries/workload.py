@@ -15,7 +15,15 @@ import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Floats
-from headcount.bounds import Bounded, LinearQueries, Places, beside, exact_answers, group_sums, head
+from headcount.bounds import (
+    Bounded,
+    ColumnPlaces,
+    LinearQueries,
+    concatenate_tables,
+    exact_answers,
+    group_sums,
+    head,
+)
 from headcount.errors import UsageError
 from headcount.events.grid import MOST_CELLS, Grid
 from headcount.methods.queries.sql import Cell, TableCounts, cell_text, table_counts
@@ -44,74 +52,74 @@ class Workload(Protocol):
     """Queries that are answered from tables over some columns."""
 
     @property
-    def tables(self) -> tuple[Places, ...]:
+    def tables(self) -> tuple[ColumnPlaces, ...]:
         """Return the columns of each table that is needed, each once."""
 
     @property
     def named(self) -> Named:
         """Return what each answer is to."""
 
-    def answers(self, table: Callable[[Places], Floats]) -> Floats:
+    def answers(self, table: Callable[[ColumnPlaces], Floats]) -> Floats:
         """Answer from estimated tables."""
 
-    def exact(self, tables: Mapping[Places, Bounded]) -> Bounded:
+    def exact(self, tables: Mapping[ColumnPlaces, Bounded]) -> Bounded:
         """Answer from exact tables; each answer moves by no more than a table does in L1."""
 
 
 @dataclass(frozen=True)
-class StatementsAsked:
+class StatementWorkload:
     """SQL statements.
 
     >>> grid = Grid.of({name: {"edges": [0, 1, 2]} for name in "abc"})
     >>> statements = "SELECT COUNT(*) FROM t WHERE c = 1", "SELECT COUNT(*) FROM t GROUP BY a"
-    >>> asked = StatementsAsked.of(statements, grid)
-    >>> asked.tables, asked.answers(lambda places: np.array([5.0, 3.0])).tolist()
+    >>> workload = StatementWorkload.of(statements, grid)
+    >>> workload.tables, workload.answers(lambda places: np.array([5.0, 3.0])).tolist()
     (((2,), (0,)), [3.0, 5.0, 3.0])
     """
 
     counts: tuple[TableCounts, ...]
 
     @classmethod
-    def of(cls, statements: tuple[str, ...], grid: Grid) -> StatementsAsked:
+    def of(cls, statements: tuple[str, ...], grid: Grid) -> StatementWorkload:
         """Read statements; refuse what cannot be answered."""
         if not statements:
-            raise nothing_asked()
-        return cls(tuple(table_counts(each, grid, MOST_CELLS) for each in statements))
+            raise no_queries_error()
+        return cls(tuple(table_counts(statement, grid, MOST_CELLS) for statement in statements))
 
     @property
-    def tables(self) -> tuple[Places, ...]:
+    def tables(self) -> tuple[ColumnPlaces, ...]:
         """Return the columns of each table that is needed, each once."""
-        return tuple(dict.fromkeys(each.places for each in self.counts))
+        return tuple(dict.fromkeys(counts.places for counts in self.counts))
 
     @cached_property
     def named(self) -> Named:
         """Return what each answer is to."""
-        statements = [each.statement for each in self.counts for _ in each.cells]
-        return Named(tuple(statements), tuple(cell for each in self.counts for cell in each.cells))
+        statements = [counts.statement for counts in self.counts for _ in counts.cells]
+        return Named(tuple(statements), tuple(cell for counts in self.counts for cell in counts.cells))
 
-    def answers(self, table: Callable[[Places], Floats]) -> Floats:
+    def answers(self, table: Callable[[ColumnPlaces], Floats]) -> Floats:
         """Answer from estimated tables."""
-        found: dict[Places, Floats] = {places: table(places) for places in self.tables}
+        tables: dict[ColumnPlaces, Floats] = {places: table(places) for places in self.tables}
         parts = []
-        for each in self.counts:
-            size = len(each.cells)
-            parts.append(np.bincount(each.groups, found[each.places].ravel(), minlength=size + 1)[:size])
+        for counts in self.counts:
+            size = len(counts.cells)
+            parts.append(np.bincount(counts.groups, tables[counts.places].ravel(), minlength=size + 1)[:size])
         return np.concatenate(parts)
 
-    def exact(self, tables: Mapping[Places, Bounded]) -> Bounded:
+    def exact(self, tables: Mapping[ColumnPlaces, Bounded]) -> Bounded:
         """Answer from exact tables."""
-        return beside([_counted(tables[each.places], each) for each in self.counts])
+        return concatenate_tables([_counted(tables[counts.places], counts) for counts in self.counts])
 
 
 @dataclass(frozen=True)
-class RowsAsked:
+class RowWorkload:
     """Rows of zeros and ones over all cells, of which there must be few."""
 
     rows: LinearQueries
     grid: Grid
 
     @property
-    def tables(self) -> tuple[Places, ...]:
+    def tables(self) -> tuple[ColumnPlaces, ...]:
         """Return all columns, as one table."""
         return (tuple(range(len(self.grid.bins))),)
 
@@ -120,11 +128,11 @@ class RowsAsked:
         """Return what each answer is to."""
         return Named.of_rows(self.rows)
 
-    def answers(self, table: Callable[[Places], Floats]) -> Floats:
+    def answers(self, table: Callable[[ColumnPlaces], Floats]) -> Floats:
         """Answer from an estimated table."""
         return self.rows.sums(table(self.tables[0]).ravel())
 
-    def exact(self, tables: Mapping[Places, Bounded]) -> Bounded:
+    def exact(self, tables: Mapping[ColumnPlaces, Bounded]) -> Bounded:
         """Answer from the exact table."""
         cells = tables[self.tables[0]]
         return exact_answers(head(cells, cells.size), self.rows)
@@ -137,6 +145,6 @@ def _counted(table: Bounded, counts: TableCounts) -> Bounded:
     return head(group_sums(flat, counts.groups, size + 1), size)
 
 
-def nothing_asked() -> UsageError:
+def no_queries_error() -> UsageError:
     """Say that there is no query."""
     return UsageError("no query is asked", remedy="for example SELECT COUNT(*) FROM people WHERE age >= 18")

@@ -12,19 +12,25 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from headcount.accounting.budget import Grant, Price
-from headcount.accounting.noise_distributions import Law
-from headcount.adaptive.heavy_user_counts import chosen_limit, counts_from, law_for, noised, people_of
-from headcount.adaptive.scale_up import Norm, in_full
-from headcount.adaptive.undetected_users import KnownPeople
-from headcount.bounds import Noisy, Scale
+from headcount.accounting.budget import Cost, Grant
+from headcount.accounting.noise_distributions import NoiseDistribution
+from headcount.adaptive.heavy_user_counts import (
+    add_group_noise,
+    choose_threshold,
+    counts_from,
+    estimate_users,
+    threshold_noise,
+)
+from headcount.adaptive.scale_up import Norm, mean_ratio
+from headcount.adaptive.undetected_users import UserEstimates
+from headcount.bounds import Noisy, WeightToThreshold
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
-from headcount.methods.prediction.top_k_recall import found_by_counts, found_by_picks
+from headcount.methods.prediction.top_k_recall import recall_by_counts, recall_by_selection
 from headcount.methods.rankings.ranking import Ranked, best
-from headcount.noise import NoiseSource, norm_of
+from headcount.noise import NoiseSource, noise_norm
 
-_ALIKE = 0.005
+_RECALL_TOLERANCE = 0.005
 """The model does not tell such shares apart. Counts are taken then: they tell how many people there are, too."""
 
 
@@ -32,23 +38,23 @@ _ALIKE = 0.005
 class ByCounts:
     """The plan of a ranking by counts: which limit, and how noisy its counts will be, each group by its own."""
 
-    people: KnownPeople
+    people: UserEstimates
     limit: int
     own: float
     norm: Norm
 
     @classmethod
-    def of(cls, log: EventLog, histogram: Noisy, price: Price) -> ByCounts:
+    def plan(cls, log: EventLog, histogram: Noisy, cost: Cost) -> ByCounts:
         """Plan with a released histogram of activity, for counts at a price."""
-        norm = norm_of(price)
-        people = people_of(log, "items", histogram, norm)
-        limit = chosen_limit(log, {"items": people}, {"items": price})
-        return cls(people, limit, law_for(limit, price, log.counting).variance ** 0.5, norm)
+        norm = noise_norm(cost)
+        users = estimate_users(log, "items", histogram, norm)
+        limit = choose_threshold(log, {"items": users}, {"items": cost})
+        return cls(users, limit, threshold_noise(limit, cost, log.counting).variance ** 0.5, norm)
 
     @property
     def deviation(self) -> float:
         """How far noise puts a count off: that of light users, and of heavy ones, scaled up."""
-        return self.own * math.hypot(1, in_full(self.people.estimated.above(self.limit), self.limit, self.norm))
+        return self.own * math.hypot(1, mean_ratio(self.people.estimated.above(self.limit), self.limit, self.norm))
 
     @property
     def apart(self) -> float:
@@ -61,13 +67,16 @@ class ByCounts:
 
     def find_more(self, log: EventLog, k: int, scale: float) -> bool:
         """Say whether counts are expected to find as much of the top K, nearly, as picks with noise of a scale."""
-        known = self.people.estimated, len(log.catalogue.ids), k
-        return found_by_counts(*known, self.limit, self.own, self.norm) >= found_by_picks(*known, scale) - _ALIKE
+        setting = self.people.estimated, len(log.catalogue.ids), k
+        return (
+            recall_by_counts(*setting, self.limit, self.own, self.norm)
+            >= recall_by_selection(*setting, scale) - _RECALL_TOLERANCE
+        )
 
     def rank(
         self, log: EventLog, k: int, grant: Grant, noise: NoiseSource, engine: Engine, level: float
-    ) -> tuple[Ranked, Law]:
+    ) -> tuple[Ranked, NoiseDistribution]:
         """Spend the grant on all counts, and return the best, and the law of the noise."""
-        bound = Scale(self.limit, self.norm, apart=True)
-        noisy = noised(engine.measure(log, bound, noise.key()).items, grant, noise)
-        return best(counts_from(noisy, self.people, bound, level), k), noisy.law
+        bound = WeightToThreshold(self.limit, self.norm, apart=True)
+        noisy = add_group_noise(engine.measure(log, bound, noise.key()).items, grant, noise)
+        return best(counts_from(noisy, self.people, bound, level), k), noisy.distribution

@@ -37,21 +37,23 @@ def best(counts: Posterior, k: int, places: Integers | None = None) -> Ranked:
 
 
 def ranking_table(
-    log: EventLog, made: Sequence[Ranked], contexts: Sequence[str] | None, *, counted: bool
+    log: EventLog, rankings: Sequence[Ranked], contexts: Sequence[str] | None, *, counted: bool
 ) -> pa.Table:
     """Put the rankings one under the other, with counts if these were asked for."""
     labels = log.catalogue.label_column
-    winners = pa.array([index for each in made for index in each.winners], pa.int64())
+    winners = pa.array([index for ranking in rankings for index in ranking.winners], pa.int64())
     columns: dict[str, Any] = {
-        "rank": pa.array([rank for each in made for rank in range(1, len(each.winners) + 1)], pa.int64()),
+        "rank": pa.array(
+            [rank for ranking in rankings for rank in range(1, len(ranking.winners) + 1)], pa.int64()
+        ),
         "item": log.catalogue.column.take(winners),
         "label": labels.take(winners),
     }
     if contexts is not None:
-        names = [name for name, each in zip(contexts, made, strict=True) for _ in each.winners]
+        names = [name for name, ranking in zip(contexts, rankings, strict=True) for _ in ranking.winners]
         columns["context"] = pa.array(names, pa.string())
     if counted:
-        columns["count"] = pa.array([count for each in made for count in each.counts], pa.float64())
-        columns["low"] = pa.array([low for each in made for low in each.low], pa.float64())
-        columns["high"] = pa.array([high for each in made for high in each.high], pa.float64())
+        columns["count"] = pa.array([count for ranking in rankings for count in ranking.counts], pa.float64())
+        columns["low"] = pa.array([low for ranking in rankings for low in ranking.low], pa.float64())
+        columns["high"] = pa.array([high for ranking in rankings for high in ranking.high], pa.float64())
     return pa.table(columns)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from headcount._internal.parameters import Flag
 from headcount.methods.rankings import FAMILY, RANKING
-from headcount.methods.request import Delta, Spending, Whole, check_delta, shares_flag
+from headcount.methods.request import ChargedRequest, Delta, Whole, check_delta, shares_flag
 
 if TYPE_CHECKING:
     from headcount.events.log import EventLog
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _COUNTED = ("count", "low", "high")
 
 
-class RankRequest(Spending):
+class RankRequest(ChargedRequest):
     """A direct ranking of the best items.
 
     >>> request = RankRequest(epsilon="0.5", delta="1e-6", k=100)
@@ -45,13 +45,13 @@ class RankRequest(Spending):
 
     def make(self, *, selecting: bool) -> Method:
         """Make the method that ranks."""
-        return self._of(self.k, selecting=selecting)
+        return self._method_for(self.k, selecting=selecting)
 
     def build_for(self, items: int) -> Method:
         """Return the method that ranks at most as many items as were selected."""
-        return self.build(selecting=True) if items >= self.k else self._of(items, selecting=True)
+        return self.build(selecting=True) if items >= self.k else self._method_for(items, selecting=True)
 
-    def _of(self, k: int, *, selecting: bool) -> Method:
+    def _method_for(self, k: int, *, selecting: bool) -> Method:
         own = {"k": k, "per_context": self.per_context, "with_counts": self.with_counts}
         return FAMILY.build(FAMILY.default, {**own, "shares": self.own_shares(selecting=selecting)})
 

@@ -50,47 +50,47 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from headcount.accounting.budget import Amount, Grant, Price, Priced, price_of
+from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant, cost_of
 from headcount.accounting.guarantee import Guarantee, Standing
-from headcount.accounting.noise_distributions import DiscreteGaussian, Law
+from headcount.accounting.noise_distributions import DiscreteGaussian, NoiseDistribution
 from headcount.adaptive.activity_histogram import histogram_table
-from headcount.adaptive.heavy_user_counts import LIGHT_AND_HEAVY, drawable, histogram, people_of
+from headcount.adaptive.heavy_user_counts import LIGHT_AND_HEAVY, drawable, estimate_users, release_histogram
 from headcount.bounds import (
-    Activity,
+    ActivityHistogram,
     Bounded,
     Noisy,
-    People,
-    Sample,
-    Scale,
+    SampleRecords,
     Scored,
     Sensitivity,
     SparseCounts,
     SparseScored,
+    UsersPerColumn,
+    WeightToThreshold,
     check_limit,
-    column,
     count_scores,
-    part,
-    sparse_column,
-    sparse_part,
     sparse_scores,
+    take_column,
+    take_places,
+    take_sparse_column,
+    take_sparse_places,
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.methods.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, extent, what_counted
+from headcount.methods.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, describe_extent, describe_filters
 from headcount.methods.rankings import by_context
 from headcount.methods.rankings.by_counts import ByCounts
 from headcount.methods.rankings.ranking import Ranked, ranking_table
-from headcount.methods.rankings.round_noise import Round, round_of
-from headcount.noise import NoiseSource, add, norm_of, peel
-from headcount.noise.stages import Stage, Stages, share_out, shared
+from headcount.methods.rankings.round_noise import RoundNoise, compute_round_noise
+from headcount.noise import NoiseSource, add_noise, choose_top_k, noise_norm
+from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
 from headcount.releases.formatting import in_random_order, listed, per_cent, some
-from headcount.releases.ordering import order_words
+from headcount.releases.ordering import describe_order
 from headcount.releases.release import Interval, Release
 
 LEVEL = 0.95
-EVERYTHING = Sample(2**31 - 1)
+EVERYTHING = SampleRecords(2**31 - 1)
 FEW_ROUNDS = 10
 """Up to so many rounds are always peeled, and nothing is spent on finding out what is better."""
 
@@ -115,7 +115,7 @@ class DirectTopK(Staged):
     name: ClassVar[str] = "top-k"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Activity, People, Sample, Scale)
+    bounds: ClassVar[Bounds] = (ActivityHistogram, UsersPerColumn, SampleRecords, WeightToThreshold)
 
     k: int
     per_context: bool = False
@@ -125,7 +125,7 @@ class DirectTopK(Staged):
     def __post_init__(self) -> None:
         check_limit(self.k, "k")
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Pure ε for adding or removing a user; with δ where one is given."""
         return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=(PUBLIC_CATALOGUE, ONE_ID))
 
@@ -140,113 +140,113 @@ class DirectTopK(Staged):
                 remedy="ask for fewer",
             )
 
-    def stages(self, log: EventLog, price: Price) -> Stages:
+    def stages(self, log: EventLog, price: Cost) -> Stages:
         """The ranking of each context; before it a histogram of activity, where there are two ways to rank."""
         two_ways, by_rho = self._has_two_ways(log), price.delta > 0
         picks = self._rounds(log) if self._picks_alone(price) else 0
         ranking = Stage(
-            "ranking", gaussian=by_rho, parts=self._rankings(log, price, told=not two_ways), picks=picks
+            "ranking", gaussian=by_rho, parts=self._rankings(log, price, tells=not two_ways), picks=picks
         )
         if not two_ways:
             return (ranking,)
-        one = Sensitivity.of_l1(1)
-        activity = Stage("activity", ACTIVITY_SHARE, gaussian=by_rho, moves=one, tells=("activity",))
+        unit = Sensitivity.of_l1(1)
+        activity = Stage("activity", ACTIVITY_SHARE, gaussian=by_rho, sensitivity=unit, tells=("activity",))
         return activity, replace(ranking, share=1 - ACTIVITY_SHARE)
 
-    def _rankings(self, log: EventLog, price: Price, *, told: bool) -> Stages:
+    def _rankings(self, log: EventLog, price: Cost, *, tells: bool) -> Stages:
         """Return one stage for each ranking: each gets everything where no user is in two of them."""
         contexts = log.width - 1 if self.per_context else 1
         apart = self.per_context and log.context_of == "user"
-        one = Stage("", gaussian=price.delta > 0, parts=self._peeling(price, told=told), apart=apart)
-        return shared(replace(one, name=str(place)) for place in range(contexts))
+        stage = Stage("", gaussian=price.delta > 0, parts=self._peeling(price, tells=tells), apart=apart)
+        return normalize_split(replace(stage, name=str(place)) for place in range(contexts))
 
-    def _peeling(self, price: Price, *, told: bool = False) -> Stages:
+    def _peeling(self, price: Cost, *, tells: bool = False) -> Stages:
         """Return the stages of one ranking."""
         moves = Sensitivity(l1=self.k, l2_squared=self.k, linf=1)
-        winners = Stage("ranking", gaussian=price.delta > 0, moves=moves)
-        counts = replace(winners, name="counts", tells=("ranking",) if told else ())
-        return shared([winners, counts] if self.with_counts else [winners], self.shares)
+        winners = Stage("ranking", gaussian=price.delta > 0, sensitivity=moves)
+        counts = replace(winners, name="counts", tells=("ranking",) if tells else ())
+        return normalize_split([winners, counts] if self.with_counts else [winners], self.shares)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Peel the best items off; or, for many, find out whether to rank counts instead, and do that."""
         self.check(log)
-        guarantee, grants = self.guarantee(grant), share_out(self.stages(log, grant.price), grant)
+        guarantee, grants = self.guarantee(grant), split_among_stages(self.stages(log, grant.cost), grant)
         log, engine = replace(log, counting="users"), engine or LocalEngine()
         if not self._has_two_ways(log):
-            found = self._peeled(log, grants["ranking"], noise, engine)
+            outcome = self._peeled(log, grants["ranking"], noise, engine)
         else:
-            norm = norm_of(grants["activity"].price)
-            released = histogram(log, "items", grants["activity"], noise, engine, norm)
+            norm = noise_norm(grants["activity"].cost)
+            released = release_histogram(log, "items", grants["activity"], noise, engine, norm)
             rank = self._counted_contexts if self.per_context else self._counted
             counted = rank(log, released, grants["ranking"], noise, engine)
-            found = counted or self._peeled(log, grants["ranking"], noise, engine)
-            found = found.with_activity(released)
+            outcome = counted or self._peeled(log, grants["ranking"], noise, engine)
+            outcome = outcome.with_activity(released)
         context = log.context if self.per_context else None
         names = None if context is None else context.labels
-        ranking = ranking_table(log, found.rankings, names, counted=self.with_counts)
+        ranking = ranking_table(log, outcome.rankings, names, counted=self.with_counts)
         return Release(
             method=self.name,
             guarantee=guarantee,
-            noise=found.laws,
-            tables={"ranking": ranking, **found.tables},
+            noise=outcome.noise_distributions,
+            tables={"ranking": ranking, **outcome.tables},
             contexts=None if context is None else context.labels,
             context_name=None if context is None else context.name,
             interval=Interval(
-                level=LEVEL, covers="true" if log.context_of == "record" else "bounded", average=found.average
+                level=LEVEL, covers="true" if log.context_of == "record" else "bounded", average=outcome.average
             ),
             counts="users",
-            bounded=extent(log),
-            chosen={"ranking": found.chosen},
-            steps=(*what_counted(log), *found.steps, *order_words({"ranking": found.chosen})),
+            bounded=describe_extent(log),
+            chosen={"ranking": outcome.chosen},
+            steps=(*describe_filters(log), *outcome.steps, *describe_order({"ranking": outcome.chosen})),
             catalogue=log.catalogue.digest,
             simulated=not noise.is_private,
         )
 
-    def _peeled(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> _Found:
+    def _peeled(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> _Outcome:
         """Count every person once per item, and peel the best items off."""
-        price, columns = grant.price, self._columns(log, noise.key(), engine)
+        price, columns = grant.cost, self._columns(log, noise.key(), engine)
         if self._picks_alone(price):
             grant = grant.for_picks(self._rounds(log), instead=self._has_two_ways(log))
-        parts = share_out(self._rankings(log, price, told=True), grant).values()
-        made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]
-        law, laws = made[0][1], {} if made[0][1] is None else {"ranking": made[0][1]}
+        parts = split_among_stages(self._rankings(log, price, tells=True), grant).values()
+        rankings = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]
+        law, laws = rankings[0][1], {} if rankings[0][1] is None else {"ranking": rankings[0][1]}
         chosen = {"by": "peeling", "apart": _rounded(self._round(log, price).apart)}
-        return _Found([ranked for ranked, _ in made], laws, self._story_of_peeling(log, price, law), chosen)
+        return _Outcome([ranked for ranked, _ in rankings], laws, self._describe_peeling(log, price, law), chosen)
 
     def _columns(self, log: EventLog, secret: bytes, engine: Engine) -> Iterable[Bounded | SparseCounts]:
         """Count people, and return what each ranking is of; zeros are held where there are few cells."""
         if log.cells > MANY_CELLS:
-            sparse = engine.measure(log, People("edges" if self.per_context else "items"), secret)
+            sparse = engine.measure(log, UsersPerColumn("edges" if self.per_context else "items"), secret)
             if not self.per_context:
                 return [sparse]
-            return (sparse_column(sparse, log.width, place) for place in range(log.width - 1))
+            return (take_sparse_column(sparse, log.width, place) for place in range(log.width - 1))
         counted = engine.measure(log, EVERYTHING, secret)
         if not self.per_context:
             return [counted.items]
-        return (column(counted.edges, place) for place in range(log.width - 1))
+        return (take_column(counted.edges, place) for place in range(log.width - 1))
 
     def _ranked(
         self, counts: Bounded | SparseCounts, grant: Grant, noise: NoiseSource
-    ) -> tuple[Ranked, Law | None]:
+    ) -> tuple[Ranked, NoiseDistribution | None]:
         """Spend one ranking's grant."""
-        grants = share_out(self._peeling(grant.price), grant)
-        winners = peel(_scores(counts), self.k, grants["ranking"], noise)
+        grants = split_among_stages(self._peeling(grant.cost), grant)
+        winners = choose_top_k(_scores(counts), self.k, grants["ranking"], noise)
         if not self.with_counts:
             return Ranked(winners), None
-        noisy = add(_part(counts, winners), grants["counts"], noise)
-        width = noisy.law.half_width(LEVEL)
+        noisy = add_noise(_part(counts, winners), grants["counts"], noise)
+        width = noisy.distribution.half_width(LEVEL)
         ends = (noisy.counts - width).tolist(), (noisy.counts + width).tolist()
-        return Ranked(winners, noisy.counts.tolist(), *ends), noisy.law
+        return Ranked(winners, noisy.counts.tolist(), *ends), noisy.distribution
 
     def _counted(
         self, log: EventLog, released: Noisy, grant: Grant, noise: NoiseSource, engine: Engine
-    ) -> _Found | None:
+    ) -> _Outcome | None:
         """Release all counts, and rank them; or nothing, if the released activity says that peeling is better."""
-        if not drawable(1, grant.price, log.counting):
+        if not drawable(1, grant.cost, log.counting):
             return None
-        counts = ByCounts.of(log, released, grant.price)
-        one = self._round(log, grant.price)
-        if not (counts.find_more(log, self.k, one.scale) if grant.delta else counts.pays(one.deviation)):
+        counts = ByCounts.plan(log, released, grant.cost)
+        draw = self._round(log, grant.cost)
+        if not (counts.find_more(log, self.k, draw.scale) if grant.delta else counts.pays(draw.deviation)):
             return None
         ranking, law = counts.rank(log, self.k, grant, noise, engine, LEVEL)
         steps = (
@@ -258,26 +258,26 @@ class DirectTopK(Staged):
             "From these released numbers alone the counts of everything were estimated, and the largest taken.",
         )
         chosen = {"by": "counts", "limit": counts.limit, "apart": _rounded(counts.apart)}
-        return _Found([ranking], {"ranking": replace(law, on=LIGHT_AND_HEAVY)}, steps, chosen, average=True)
+        return _Outcome([ranking], {"ranking": replace(law, on=LIGHT_AND_HEAVY)}, steps, chosen, average=True)
 
     def _counted_contexts(
         self, log: EventLog, released: Noisy, grant: Grant, noise: NoiseSource, engine: Engine
-    ) -> _Found | None:
+    ) -> _Outcome | None:
         """Count fewer and fewer items, and rank what is left in each context; or nothing, as above."""
-        if not by_context.drawable(log, self.k, grant.price):
+        if not by_context.drawable(log, self.k, grant.cost):
             return None
-        deviation = self._round(log, grant.price).deviation
-        if by_context.peeling_pays(log, self.k, released, grant.price, deviation=deviation):
+        deviation = self._round(log, grant.cost).deviation
+        if by_context.peeling_pays(log, self.k, released, grant.cost, deviation=deviation):
             return None
-        people = people_of(log, "items", released, norm_of(grant.price))
-        made = by_context.rank_contexts(log, self.k, people, grant, noise, engine, LEVEL)
-        limit, law = made.edges.bound.limit, made.edges.noisy.law
-        silent = [name for name, each in zip(_labels(log), made.rankings, strict=True) if not each.winners]
+        users = estimate_users(log, "items", released, noise_norm(grant.cost))
+        best = by_context.rank_contexts(log, self.k, users, grant, noise, engine, LEVEL)
+        limit, law = best.edges.bound.limit, best.edges.noisy.distribution
+        silent = [name for name, places in zip(_labels(log), best.rankings, strict=True) if not places.winners]
         steps = (
             f"Peeling {self._rounds(log):,} places off one by one would be noisier than ranking counts, as the "
             "released activity says; so counts were ranked.",
             f"All items were counted, with noise, and the best kept to be counted in each context: "
-            f"{some(made.candidates, 'item')}. What people did with other items was not looked at from then on.",
+            f"{some(best.candidates, 'item')}. What people did with other items was not looked at from then on.",
             f"People with at most {some(limit, *_PAIRS)} were counted in full; of the others all count in part, "
             f"so that together {_weigh(grant)} {limit:,}. Every item in each context, zeros included, got "
             f"{law.in_words()} in each of both groups.",
@@ -285,21 +285,21 @@ class DirectTopK(Staged):
             "other contexts, and the largest taken.",
             *([] if not silent else [f"Nothing can be told of {listed(silent)}, where all is within the noise."]),
         )
-        chosen: dict[str, Any] = {"by": "counts", "limit": limit, "candidates": made.candidates}
-        chosen["apart"] = _rounded(made.apart)
-        chosen |= {} if made.confirmed else {"confirmed": False}
+        chosen: dict[str, Any] = {"by": "counts", "limit": limit, "candidates": best.candidates}
+        chosen["apart"] = _rounded(best.apart)
+        chosen |= {} if best.confirmed else {"confirmed": False}
         chosen |= {"nothing told": silent} if silent else {}
         laws = {"ranking": replace(law, on=LIGHT_AND_HEAVY)}
-        return _Found(made.rankings, laws, steps, chosen, average=True)
+        return _Outcome(best.rankings, laws, steps, chosen, average=True)
 
-    def _round(self, log: EventLog, price: Price) -> Round:
+    def _round(self, log: EventLog, price: Cost) -> RoundNoise:
         """Return the noise of a round, were all places peeled off at a price."""
         rounds, share = self._rounds(log), self._peeling(price)[0].share
         if self._picks_alone(price):
             price = price.for_picks(rounds, instead=self._has_two_ways(log))
-        return round_of(rounds, price, share)
+        return compute_round_noise(rounds, price, share)
 
-    def _picks_alone(self, price: Price) -> bool:
+    def _picks_alone(self, price: Cost) -> bool:
         """Say whether picks are the last that is paid for with ρ, so that they may cost more of it."""
         return price.delta > 0 and not self.with_counts
 
@@ -307,9 +307,9 @@ class DirectTopK(Staged):
         """Say whether counts are worth considering: for many rounds, and cells that can all be held."""
         return self._rounds(log) > FEW_ROUNDS and log.cells <= MANY_CELLS
 
-    def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:
+    def notes(self, log: EventLog, priced: CostOrGrant) -> tuple[str, ...]:
         """Say below how many people apart items will be in random order: that hangs on public numbers alone."""
-        price = share_out(self.stages(log, price_of(priced)), price_of(priced))["ranking"]
+        price = split_among_stages(self.stages(log, cost_of(priced)), cost_of(priced))["ranking"]
         unless = ", unless the released activity says that ranking counts is better"
         apart = _rounded(self._round(log, price).apart)
         return (
@@ -317,11 +317,11 @@ class DirectTopK(Staged):
             *self._better_without(log, price),
         )
 
-    def _better_without(self, log: EventLog, price: Price) -> tuple[str, ...]:
+    def _better_without(self, log: EventLog, price: Cost) -> tuple[str, ...]:
         """Say so if a δ makes peeling noisier: permute-and-flip with ε alone is better for a few rounds."""
         if not price.delta:
             return ()
-        pure = self._round(log, Price(price.epsilon))
+        pure = self._round(log, Cost(price.epsilon))
         if self._round(log, price).deviation < pure.deviation:
             return ()
         return (f"For so few places δ is of no use: without it, that would be {_rounded(pure.apart):,} people.",)
@@ -331,13 +331,13 @@ class DirectTopK(Staged):
         shared = self.per_context and log.context_of == "record"
         return self.k * (log.width - 1 if shared else 1)
 
-    def _story_of_peeling(self, log: EventLog, price: Price, law: Law | None) -> tuple[str, ...]:
+    def _describe_peeling(self, log: EventLog, price: Cost, law: NoiseDistribution | None) -> tuple[str, ...]:
         rounds = "Of all items the best was" if self.k == 1 else f"The {self.k:,} best items were"
         how, whole = "permute-and-flip with noise of scale k/ε a round", "ε"
         if price.delta:
             scale = self._round(log, price).scale
             how, whole = f"the exponential mechanism with Gumbel noise of scale {scale:.4g} a round", "ρ"
-        told = [
+        sentences = [
             "Every person counted once per item, however often they had it.",
             f"{rounds} chosen one by one, by {how}.",
         ]
@@ -347,35 +347,35 @@ class DirectTopK(Staged):
                 if log.context_of == "user"
                 else f"sharing {whole} equally"
             )
-            told.append(f"There is one ranking for each of {log.width - 1:,} contexts, {shared}.")
+            sentences.append(f"There is one ranking for each of {log.width - 1:,} contexts, {shared}.")
         if law is not None:
             part = self._peeling(price)[1].share
             share = "half" if part * 2 == 1 else f"{part:.4g}"
-            told.append(f"The counts of the chosen items got {law.in_words()}, paid with {share} of it.")
-        return tuple(told)
+            sentences.append(f"The counts of the chosen items got {law.in_words()}, paid with {share} of it.")
+        return tuple(sentences)
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Outcome:
     """Rankings, one for each context, with what else is released and told of them."""
 
     rankings: Sequence[Ranked]
-    laws: Mapping[str, Law]
+    noise_distributions: Mapping[str, NoiseDistribution]
     steps: tuple[str, ...]
     chosen: Mapping[str, Any]
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     average: bool = False
 
-    def with_activity(self, released: Noisy) -> _Found:
+    def with_activity(self, released: Noisy) -> _Outcome:
         """Put the released histogram beside, which came first."""
-        by = "ρ" if isinstance(released.law, DiscreteGaussian) else "ε"
+        by = "ρ" if isinstance(released.distribution, DiscreteGaussian) else "ε"
         first = (
             "First it was released how many people have 1, 2, 3-4, 5-8, … different items, with "
-            f"{released.law.in_words()}, paid with {per_cent(ACTIVITY_SHARE)} of {by}."
+            f"{released.distribution.in_words()}, paid with {per_cent(ACTIVITY_SHARE)} of {by}."
         )
-        table = histogram_table(released.counts, released.law.half_width(LEVEL), "items")
-        laws = {**self.laws, "activity": released.law}
-        return replace(self, laws=laws, steps=(first, *self.steps), tables={"activity": table})
+        table = histogram_table(released.counts, released.distribution.half_width(LEVEL), "items")
+        laws = {**self.noise_distributions, "activity": released.distribution}
+        return replace(self, noise_distributions=laws, steps=(first, *self.steps), tables={"activity": table})
 
 
 def _scores(counts: Bounded | SparseCounts) -> Scored | SparseScored:
@@ -383,7 +383,7 @@ def _scores(counts: Bounded | SparseCounts) -> Scored | SparseScored:
 
 
 def _part(counts: Bounded | SparseCounts, places: Sequence[int]) -> Bounded:
-    return sparse_part(counts, places) if isinstance(counts, SparseCounts) else part(counts, places)
+    return take_sparse_places(counts, places) if isinstance(counts, SparseCounts) else take_places(counts, places)
 
 
 def _weigh(grant: Grant) -> str:

@@ -16,15 +16,15 @@ FAMILY = Family(
     command=("neighbours", "fit"),
     short_help="Fit a private model of ratings or visits; recommend, find related items.",
     reads="ratings",
-    request="request:NeighboursRequest",
+    request="request:RecommenderRequest",
     default="private",
     delta="proven",
     tables=(ITEMS, EDGES, PREDICTIONS),
     report="recommenders:part",
     page="neighbours.md",
     methods={
-        "private": Listed("rating_model:PrivateNeighbours"),
+        "private": Listed("rating_model:RatingModel"),
         VISITS: Listed("visit_model:VisitModel"),
-        "co-counts": Listed("co_occurrence:CoCountRelease"),
+        "co-counts": Listed("co_occurrence:CoOccurrence"),
     },
 )

@@ -22,23 +22,25 @@ CHANCE = 0.8  # variance of what taste does not explain, in stars²
 _LEAST_DEVIATION = 1e-3
 
 
-def refined(sums: Numbers, deviation: float, support: Numbers, before: Numbers) -> Numbers:
+def refit_factors(sums: Numbers, deviation: float, support: Numbers, prior_factors: Numbers) -> Numbers:
     """Return the factors of the items that ``support`` is of.
 
     ``sums`` has Σ e t of each item, and then Σ t t' / 256 as its upper triangle, row by row. All carry noise of
-    the same ``deviation``. ``before`` are the factors that were known, of some items.
+    the same ``deviation``. ``prior_factors`` are the factors that were known, of some items.
 
     >>> sums, before = np.array([50.0, -20.0, 0.6]), np.array([[0.5], [0.4]])
-    >>> refined(sums, 1.0, np.array([80.0, 40.0]), before).round(2).tolist()
+    >>> refit_factors(sums, 1.0, np.array([80.0, 40.0]), before).round(2).tolist()
     [[0.47], [-0.36]]
     """
-    depth = before.shape[1]
-    told = sums[: support.size * depth].reshape(support.size, depth, 1)
+    depth = prior_factors.shape[1]
+    products = sums[: support.size * depth].reshape(support.size, depth, 1)
     common = _shared(DIVIDED * sums[support.size * depth :], depth) / max(float(support.sum()), 1.0)
     spread = support[:, None, None] * common
-    towards = np.square(before).mean(axis=0)[:, None] * spread
-    doubt = CHANCE * spread + max(deviation, _LEAST_DEVIATION) ** 2 * np.eye(depth)
-    factors: Numbers = (towards @ np.linalg.solve(spread @ towards + doubt, told))[:, :, 0]
+    prior_covariance = np.square(prior_factors).mean(axis=0)[:, None] * spread
+    residual_covariance = CHANCE * spread + max(deviation, _LEAST_DEVIATION) ** 2 * np.eye(depth)
+    factors: Numbers = (
+        prior_covariance @ np.linalg.solve(spread @ prior_covariance + residual_covariance, products)
+    )[:, :, 0]
     return factors
 
 

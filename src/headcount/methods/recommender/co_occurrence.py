@@ -37,33 +37,41 @@ import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Integers
-from headcount.accounting.budget import Grant, Price, Priced
+from headcount.accounting.budget import Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
-from headcount.accounting.noise_distributions import Law
+from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import (
     FIXED_POINT,
-    UNDRAWN,
+    NO_SECRET,
     Bounded,
+    KeepTopScored,
     Noisy,
     Norm,
-    Pairs,
-    Pick,
-    Sample,
-    SampledPairs,
-    Scale,
+    RatingCovariance,
+    SampledItemPairs,
+    SampleRecords,
     Sensitivity,
+    WeightToThreshold,
     check_limit,
-    pairs_reach,
+    sampled_item_pairs_sensitivity,
     sensitivity,
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.methods.method import CAME_LATER, ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, paid, what_counted
+from headcount.methods.method import (
+    CAME_LATER,
+    ONE_ID,
+    PUBLIC_CATALOGUE,
+    Bounds,
+    Staged,
+    describe_cost,
+    describe_filters,
+)
 from headcount.methods.recommender.tables import check_visits, item_column
-from headcount.noise import NoiseSource, add, norm_of
-from headcount.noise.stages import Stage, Stages, share_out
+from headcount.noise import NoiseSource, add_noise, noise_norm
+from headcount.noise.stages import Stage, Stages, split_among_stages
 from headcount.releases.release import Interval, Release
 
 ITEMS, PAIRS = "model/items", "model/pairs"
@@ -81,7 +89,7 @@ Sampling = Literal["sra", "hpa"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoCountRelease(Staged):
+class CoOccurrence(Staged):
     """Release how many people have both of two items, for the ``items`` most common ones.
 
     ``limit`` is the length of what one person's pairs may add: in squares with δ, where a person with p pairs
@@ -91,15 +99,15 @@ class CoCountRelease(Staged):
     >>> from headcount.noise import SeededNoise
     >>> visits = [(f"u{n}", item) for n in range(90) for item in ("tea", "rye", "fig") if n < 60 or item != "fig"]
     >>> log = EventLog.of(visits, items=["fig", "rye", "tea"])
-    >>> made = CoCountRelease().release(log, Grant("90"), SeededNoise(1))
-    >>> made.tables["model/pairs"]["count"].to_numpy().round().tolist()
+    >>> release = CoOccurrence().release(log, Grant("90"), SeededNoise(1))
+    >>> release.tables["model/pairs"]["count"].to_numpy().round().tolist()
     [60.0, 60.0, 90.0]
     """
 
     name: ClassVar[str] = "co-counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Scale, Pairs, SampledPairs)
+    bounds: ClassVar[Bounds] = (WeightToThreshold, RatingCovariance, SampledItemPairs)
 
     items: int = 500
     limit: int | None = None
@@ -118,7 +126,7 @@ class CoCountRelease(Staged):
         if self.sampling is not None and self._kept < 2:
             raise UsageError("of one item there are no pairs", given=self.limit, remedy="try --limit 10")
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Pure ε, or (ε, δ), for adding or removing a user."""
         declared = "the limits and the number of items in pairs were chosen without looking at the log"
         return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=(PUBLIC_CATALOGUE, declared, ONE_ID))
@@ -127,33 +135,35 @@ class CoCountRelease(Staged):
         """Refuse ratings, and what cannot be counted."""
         check_visits(log, self.name, contexts=False)
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """Items, then pairs of them."""
-        norm = norm_of(price)
+        norm = noise_norm(price)
         items = Stage(
             "items",
             ITEMS_SHARE,
             gaussian=bool(price.delta),
-            moves=sensitivity(Scale(ITEM_LIMIT[norm]), "users"),
+            sensitivity=sensitivity(WeightToThreshold(ITEM_LIMIT[norm]), "users"),
             unit=FIXED_POINT,
             tells=(ITEMS,),
         )
         moved, unit = Sensitivity.of_l1(self._limit(norm) * FIXED_POINT), FIXED_POINT
         if self.sampling is not None:
-            moved, unit = pairs_reach(self._kept), 1
-        return items, replace(items, name="pairs", share=1 - ITEMS_SHARE, moves=moved, unit=unit, tells=(PAIRS,))
+            moved, unit = sampled_item_pairs_sensitivity(self._kept), 1
+        return items, replace(
+            items, name="pairs", share=1 - ITEMS_SHARE, sensitivity=moved, unit=unit, tells=(PAIRS,)
+        )
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release how many people have each item, and both of two."""
         self.check(log)
-        guarantee, norm, story = self.guarantee(grant), norm_of(grant.price), paid(grant)
-        parts = share_out(self.stages(log, grant.price), grant)
+        guarantee, norm, story = self.guarantee(grant), noise_norm(grant.cost), describe_cost(grant)
+        parts = split_among_stages(self.stages(log, grant.cost), grant)
         log, engine = replace(log, counting="users"), engine or LocalEngine()
-        counted = engine.measure(log, Scale(ITEM_LIMIT[norm], norm), noise.key()).items
-        common = add(counted, parts["items"], noise)
+        counted = engine.measure(log, WeightToThreshold(ITEM_LIMIT[norm], norm), noise.key()).items
+        common = add_noise(counted, parts["items"], noise)
         places = np.sort(np.argsort(-common.values, kind="stable")[: self.items]).astype(np.int64)
-        pairs = add(self._paired(log, norm, places, common, noise, engine), parts["pairs"], noise)
-        laws = {ITEMS: common.law, PAIRS: pairs.law}
+        pairs = add_noise(self._paired(log, norm, places, common, noise, engine), parts["pairs"], noise)
+        laws = {ITEMS: common.distribution, PAIRS: pairs.distribution}
         return Release(
             method=self.name,
             guarantee=guarantee,
@@ -163,7 +173,7 @@ class CoCountRelease(Staged):
             counts="users",
             bounded=self._bounded(norm),
             chosen={"model": {"items": int(places.size)}},
-            steps=(*what_counted(log), *self._story(laws, norm, int(places.size), story)),
+            steps=(*describe_filters(log), *self._story(laws, norm, int(places.size), story)),
             catalogue=log.catalogue.digest,
             simulated=not noise.is_private,
         )
@@ -173,9 +183,9 @@ class CoCountRelease(Staged):
     ) -> Bounded:
         """Count pairs of all items of a person, in part, or of those that are kept."""
         if self.sampling is None:
-            return engine.measure(log, Pairs(self._limit(norm), norm, places), UNDRAWN)
-        kept = Sample(self._kept) if self.sampling == "sra" else Pick(self._kept, common)
-        return engine.measure(log, SampledPairs(kept, places), noise.key())
+            return engine.measure(log, RatingCovariance(self._limit(norm), norm, places), NO_SECRET)
+        kept = SampleRecords(self._kept) if self.sampling == "sra" else KeepTopScored(self._kept, common)
+        return engine.measure(log, SampledItemPairs(kept, places), noise.key())
 
     @property
     def _kept(self) -> int:
@@ -192,18 +202,19 @@ class CoCountRelease(Staged):
             f"at most {length:,} pairs of items per person"
         )  # fmt: skip
 
-    def _story(self, laws: Mapping[str, Law], norm: Norm, items: int, price: str) -> list[str]:
+    def _story(self, laws: Mapping[str, NoiseDistribution], norm: Norm, items: int, price: str) -> list[str]:
         part = "the sum of squares" if norm == "l2" else "the sum"
         limit = self._limit(norm)
         return [
             "Every person counted once per item, with a weight that keeps what they add to the counts short: "
             f"{part} is at most {ITEM_LIMIT[norm]}. Every item got {laws[ITEMS].in_words()}.",
             f"For all pairs of the {items:,} most common items it was counted how many people have both; "
-            f"{self._told(part, limit**2 if norm == 'l2' else limit)}. Every pair got {laws[PAIRS].in_words()}.",
+            f"{self._describe_sum(part, limit**2 if norm == 'l2' else limit)}. Every pair got "
+            f"{laws[PAIRS].in_words()}.",
             f"Both were paid with {price} together.",
         ]
 
-    def _told(self, part: str, most: int) -> str:
+    def _describe_sum(self, part: str, most: int) -> str:
         """Say what became of somebody with many items."""
         if self.sampling is None:
             return f"of a person with many pairs all count in part, so that {part} is at most {most:,}"
@@ -213,7 +224,7 @@ class CoCountRelease(Staged):
 
 def _item_table(log: EventLog, noisy: Noisy) -> pa.Table:
     ids, labels = item_column(log)
-    width = noisy.law.half_width(LEVEL)
+    width = noisy.distribution.half_width(LEVEL)
     counts = noisy.counts
     return pa.table({"item": ids, "label": labels, "count": counts, "low": counts - width, "high": counts + width})
 
@@ -222,8 +233,11 @@ def _pair_table(log: EventLog, places: np.ndarray[tuple[int], np.dtype[np.int64]
     """Name each pair by its two items, the earlier in the catalogue first."""
     ids = item_column(log)[0].take(pa.array(places))
     first, second = np.triu_indices(places.size, 1)
-    named = [pa.DictionaryArray.from_arrays(pa.array(each.astype(np.int32)), ids) for each in (first, second)]
-    width = noisy.law.half_width(LEVEL)
+    named = [
+        pa.DictionaryArray.from_arrays(pa.array(item_places.astype(np.int32)), ids)
+        for item_places in (first, second)
+    ]
+    width = noisy.distribution.half_width(LEVEL)
     counts = noisy.counts
     columns = {"count": counts, "low": counts - width, "high": counts + width}
     return pa.table({"item": named[0], "other": named[1], **columns})

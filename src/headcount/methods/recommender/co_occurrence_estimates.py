@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-MOST_CLEANED = 2048
+MAX_CLEANED_ITEMS = 2048
 """Among more items than that the numbers are taken as they are: eigenvalues would take minutes."""
 
-STANDS_OUT = 4
+SIGNIFICANT_DEVIATIONS = 4
 """So many deviations are added to what chance would bring, or rare items, whose chance is next to none, would be
 related to everything. Chosen on fimi-retail and msweb, confirmed on movielens-1m and hetrec-lastfm-plays."""
 
 
 @dataclass(frozen=True, eq=False)
-class CoCounts:
+class Cooccurrence:
     """How often each pair of ``size`` items meets: the first item with all later ones, then the second, and so on.
 
     ``deviation`` is that of the noise of each.
@@ -39,10 +39,10 @@ class CoCounts:
     def lifts(self, at: int) -> Numbers:
         """Return the lift of one item with every item; its own is 0.
 
-        >>> CoCounts(np.array([90.0, 10.0, 10.0, 10.0, 10.0, 90.0]), 4, 1.0).lifts(0).round(1).tolist()
+        >>> Cooccurrence(np.array([90.0, 10.0, 10.0, 10.0, 10.0, 90.0]), 4, 1.0).lifts(0).round(1).tolist()
         [0.0, 2.0, -0.6, -0.6]
         """
-        lifts: Numbers = self._excess[at] / (self._chance[at] + STANDS_OUT * self.deviation)
+        lifts: Numbers = self._excess[at] / (self._chance[at] + SIGNIFICANT_DEVIATIONS * self.deviation)
         lifts[at] = 0.0
         return lifts
 
@@ -63,7 +63,7 @@ class CoCounts:
         """How much more often each pair meets, without what noise can have made."""
         excess = self._table - self._chance
         np.fill_diagonal(excess, 0.0)
-        if self.size > MOST_CLEANED:
+        if self.size > MAX_CLEANED_ITEMS:
             return excess
         values, vectors = np.linalg.eigh(excess)
         noise = 2 * self.deviation * math.sqrt(self.size)

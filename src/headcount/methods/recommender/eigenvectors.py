@@ -11,10 +11,10 @@ import numpy as np
 from headcount._internal.arrays import Floats
 
 
-def directions(table: Floats) -> tuple[Floats, Floats]:
+def signed_eigenvectors(table: Floats) -> tuple[Floats, Floats]:
     """Return eigenvalues in rising order, and eigenvectors as columns: the largest part of each is positive.
 
-    >>> values, vectors = directions(np.array([[2.0, -1.0], [-1.0, 1.0]]))
+    >>> values, vectors = signed_eigenvectors(np.array([[2.0, -1.0], [-1.0, 1.0]]))
     >>> values.round(3).tolist(), vectors.round(3).tolist()
     ([0.382, 2.618], [[0.526, 0.851], [0.851, -0.526]])
     """

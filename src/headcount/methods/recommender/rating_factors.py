@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.methods.recommender.eigenvectors import directions
+from headcount.methods.recommender.eigenvectors import signed_eigenvectors
 
 Numbers = NDArray[np.float64]
 
-USUAL, SHY = 3.6, 5.0  # the usual rating, and as how many of them it counts
+PRIOR_RATING, PRIOR_RATINGS = 3.6, 5.0  # the usual rating, and as how many of them it counts
 DISTANCE, HALF = 0.9, 0.5  # what a distance was divided by, and what stands for one rating
 OFFSETS_VARY = 0.25  # variance of true offsets, in stars²
 RATINGS_VARY = 0.81  # variance of one rating around its person's level
@@ -31,7 +31,7 @@ MOST_FACTORS = 10
 FEWEST_ITEMS, MOST_ITEMS = 60, 2000
 """Relations are released among this many items, or not at all: of fewer, they say too little."""
 
-PAYS, REFINES, CLEAR = 0.85, 0.5, 0.4
+MAX_NOISE_SHARE, MAX_NOISE_SHARE_TO_REFINE, BEST_NOISE_SHARE = 0.85, 0.5, 0.4
 """Noise as a part of what is expected: where relations begin to pay, to be refined, and where they are best."""
 
 _LEADING, _FALLS = 0.24, 0.4
@@ -51,7 +51,9 @@ def offsets_of(distances: Numbers, halves: Numbers, deviation: float) -> tuple[N
     return OFFSETS_VARY * sums * support / (OFFSETS_VARY * support**2 + doubt), support
 
 
-def worthwhile_items(people: float, deviation: float, strength: float, catalogue: int, pays: float = PAYS) -> int:
+def worthwhile_items(
+    users: float, deviation: float, strength: float, catalogue: int, pays: float = MAX_NOISE_SHARE
+) -> int:
     """Return among how many items relations should be released; 0 if they would not stand out of the noise.
 
     The largest eigenvalue of a symmetric table of pure noise among m items is 2 · deviation · √m. That of the
@@ -64,17 +66,17 @@ def worthwhile_items(people: float, deviation: float, strength: float, catalogue
     """
 
     def most(part: float) -> float:
-        expected = part * strength * max(people, 0.0) * _LEADING * FEWEST_ITEMS**_FALLS
+        expected = part * strength * max(users, 0.0) * _LEADING * FEWEST_ITEMS**_FALLS
         if deviation == 0:
             return math.inf if expected > 0 else 0.0
         return float((expected / (2 * deviation)) ** (1 / (0.5 + _FALLS)))
 
     if most(pays) < FEWEST_ITEMS or catalogue < FEWEST_ITEMS:
         return 0
-    return int(min(max(most(CLEAR), FEWEST_ITEMS), MOST_ITEMS, catalogue))
+    return int(min(max(most(BEST_NOISE_SHARE), FEWEST_ITEMS), MOST_ITEMS, catalogue))
 
 
-def factors_of(pairs: Numbers, deviation: float, support: Numbers, people: float) -> Numbers:
+def factors_of(pairs: Numbers, deviation: float, support: Numbers, users: float) -> Numbers:
     """Return a few factors of each item, from noisy sums over all pairs of items: what noise cannot have made.
 
     Eigenvalues within reach of noise are dropped; the others are lowered by what noise adds to them on average.
@@ -83,17 +85,17 @@ def factors_of(pairs: Numbers, deviation: float, support: Numbers, people: float
     size = support.size
     table = np.zeros((size, size))
     table[np.triu_indices(size, 1)] = pairs
-    values, vectors = directions(table + table.T)
+    values, vectors = signed_eigenvectors(table + table.T)
     noise = 2 * deviation * math.sqrt(size)
     kept = np.flatnonzero(values > noise)[::-1][:MOST_FACTORS]
     true = (values[kept] + np.sqrt(values[kept] ** 2 - noise**2)) / 2
-    meeting = np.maximum(support, LEAST_SUPPORT) / math.sqrt(max(people, 1.0))
+    meeting = np.maximum(support, LEAST_SUPPORT) / math.sqrt(max(users, 1.0))
     factors: Numbers = vectors[:, kept] * np.sqrt(true) / meeting[:, None]
     return factors
 
 
 @dataclass(frozen=True)
-class Tastes:
+class RatingFactors:
     """Released offsets of all items, and factors of some: ``factors[n]`` are those of item ``places[n]``."""
 
     offsets: Numbers
@@ -103,34 +105,34 @@ class Tastes:
     def predict(self, rated: NDArray[np.int64], stars: Numbers) -> Numbers:
         """Return what a person who gave ``stars`` to the items ``rated`` would give to every item.
 
-        >>> tastes = Tastes(np.array([0.5, 0.0]), np.empty(0, np.int64), np.empty((0, 0)))
-        >>> tastes.predict(np.array([0]), np.array([5.0])).round(2).tolist()
+        >>> model = RatingFactors(np.array([0.5, 0.0]), np.empty(0, np.int64), np.empty((0, 0)))
+        >>> model.predict(np.array([0]), np.array([5.0])).round(2).tolist()
         [4.25, 3.75]
         """
         above = stars - self.offsets[rated]
-        level = (above.sum() + SHY * USUAL) / (above.size + SHY)
+        level = (above.sum() + PRIOR_RATINGS * PRIOR_RATING) / (above.size + PRIOR_RATINGS)
         expected = level + self.offsets
         if self.factors.size:
             where = np.full(self.offsets.size, -1)
             where[self.places] = np.arange(self.places.size)
-            known = where[rated] >= 0
-            own, left = self.factors[where[rated[known]]], above[known] - level
-            taste = np.linalg.solve(own.T @ own / CHANCE + np.eye(own.shape[1]), own.T @ left / CHANCE)
+            has_factors = where[rated] >= 0
+            own, residual = self.factors[where[rated[has_factors]]], above[has_factors] - level
+            taste = np.linalg.solve(own.T @ own / CHANCE + np.eye(own.shape[1]), own.T @ residual / CHANCE)
             expected[self.places] += self.factors @ taste
         cut: Numbers = np.clip(expected, 1.0, 5.0)
         return cut
 
     def similar(self, item: int) -> tuple[NDArray[np.int64], Numbers]:
         """Return the items that factors liken to one, most alike first, and the cosine of each; maybe none."""
-        return alike(self.places, self.factors, item)
+        return most_similar(self.places, self.factors, item)
 
 
-def alike(places: NDArray[np.int64], factors: Numbers, item: int) -> tuple[NDArray[np.int64], Numbers]:
+def most_similar(places: NDArray[np.int64], factors: Numbers, item: int) -> tuple[NDArray[np.int64], Numbers]:
     """Return the items whose factors point as those of one do, most alike first, and the cosine of each.
 
     There are none where the item has no factors.
 
-    >>> alike(np.array([3, 5, 9]), np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), 3)[0].tolist()
+    >>> most_similar(np.array([3, 5, 9]), np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), 3)[0].tolist()
     [9, 5]
     """
     here = np.flatnonzero(places == item)

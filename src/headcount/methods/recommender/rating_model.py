@@ -52,40 +52,48 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.accounting.budget import Grant, Price, Priced
+from headcount.accounting.budget import Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
-from headcount.accounting.noise_distributions import Law
+from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import (
     FIXED_POINT,
-    FURTHEST_FACTOR,
-    LIKING_LENGTH,
-    MOST_ITEMS,
-    STAR,
-    UNDRAWN,
-    Likings,
+    GRADIENT_NORM,
+    MAX_FACTOR,
+    MAX_ITEMS,
+    NO_SECRET,
+    UNITS_PER_STAR,
+    FactorGradients,
     Norm,
-    Offsets,
-    Pairs,
     Raters,
+    RatingCovariance,
+    RatingOffsets,
     Sensitivity,
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.methods.method import CAME_LATER, ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, paid, what_counted
-from headcount.methods.recommender.als_refit import refined
+from headcount.methods.method import (
+    CAME_LATER,
+    ONE_ID,
+    PUBLIC_CATALOGUE,
+    Bounds,
+    Staged,
+    describe_cost,
+    describe_filters,
+)
+from headcount.methods.recommender.als_refit import refit_factors
 from headcount.methods.recommender.rating_factors import (
     FEWEST_ITEMS,
-    PAYS,
-    REFINES,
+    MAX_NOISE_SHARE,
+    MAX_NOISE_SHARE_TO_REFINE,
     factors_of,
     offsets_of,
     worthwhile_items,
 )
-from headcount.methods.recommender.tables import check_ratings, item_column, standing_out
-from headcount.noise import NoiseSource, add, norm_of
-from headcount.noise.stages import Stage, Stages, laws_of, share_out
+from headcount.methods.recommender.tables import check_ratings, describe_significant_factors, item_column
+from headcount.noise import NoiseSource, add_noise, noise_norm
+from headcount.noise.stages import Stage, Stages, noise_distributions_of, split_among_stages
 from headcount.releases.release import Interval, Release
 
 PEOPLE_SHARE = Decimal("0.02")
@@ -105,7 +113,7 @@ OFFSETS, RELATIONS, LIKINGS = "model/items", "model/factors", "likings"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivateNeighbours(Staged):
+class RatingModel(Staged):
     """Fit a model of ratings; ``relations`` says whether pairs of items are released, None where it pays.
 
     ``refine`` says the same of fitting factors anew, which takes relations, and δ.
@@ -113,15 +121,15 @@ class PrivateNeighbours(Staged):
     >>> from headcount.noise import SeededNoise
     >>> stars = [(f"u{n}", item, 5 if item == "tea" else 2) for n in range(400) for item in ("tea", "rye")]
     >>> log = EventLog.of(stars, items=["rye", "tea"], value_range=(1, 5))
-    >>> made = PrivateNeighbours().release(log, Grant("4", "1e-6"), SeededNoise(1))
-    >>> [round(each, 1) for each in made.tables["model/items"]["offset"].to_pylist()]
+    >>> release = RatingModel().release(log, Grant("4", "1e-6"), SeededNoise(1))
+    >>> [round(offset, 1) for offset in release.tables["model/items"]["offset"].to_pylist()]
     [-1.6, 1.5]
     """
 
     name: ClassVar[str] = "private"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Raters, Offsets, Pairs, Likings)
+    bounds: ClassVar[Bounds] = (Raters, RatingOffsets, RatingCovariance, FactorGradients)
 
     relations: bool | None = None
     refine: bool | None = field(default=None, metadata=CAME_LATER)
@@ -133,7 +141,7 @@ class PrivateNeighbours(Staged):
         if self.refine and self.relations is False:
             raise UsageError("refine needs relations", given="relations=false", remedy="leave one of them out")
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Pure ε, or (ε, δ), for adding or removing a user."""
         declared = "the range of values and which records count at all were chosen without looking at the log"
         assumes = (PUBLIC_CATALOGUE, declared, ONE_ID, OWN_RATINGS)
@@ -143,7 +151,7 @@ class PrivateNeighbours(Staged):
         """Refuse a log without ratings, and what a model of them cannot use."""
         check_ratings(log)
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """A little for the number of people; the rest, and all of δ, for the model.
 
         The number of people decides on relations; where they are not ruled out, noise is not known before.
@@ -151,71 +159,73 @@ class PrivateNeighbours(Staged):
         if self.refine and not price.delta:
             raise UsageError("refine needs δ", given="no delta", remedy="give --delta 1e-6, or leave refine out")
         least = min(RELATIONS_SHARES.values()) if self.relations else Decimal(0)
-        parts = _model(norm_of(price), least)
+        parts = _model(noise_norm(price), least)
         if self.relations is not False:
             parts = tuple(replace(part, tells=()) for part in parts)
-        people = Stage("people", PEOPLE_SHARE, moves=Sensitivity.of_l1(1), tells=("people",))
-        return people, Stage("model", 1 - PEOPLE_SHARE, gaussian=bool(price.delta), parts=parts)
+        user_count = Stage("people", PEOPLE_SHARE, sensitivity=Sensitivity.of_l1(1), tells=("people",))
+        return user_count, Stage("model", 1 - PEOPLE_SHARE, gaussian=bool(price.delta), parts=parts)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release the number of people, sums over items and, if that pays, over pairs of items and tastes."""
         self.check(log)
-        guarantee, grants = self.guarantee(grant), share_out(self.stages(log, grant.price), grant)
+        guarantee, grants = self.guarantee(grant), split_among_stages(self.stages(log, grant.cost), grant)
         engine = engine or LocalEngine()
-        norm = norm_of(grant.price)
-        people = add(engine.measure(log, Raters(), UNDRAWN), grants["people"], noise)
-        crowd = float(people.counts[0])
-        items, stages = self._planned(crowd, log, grants["model"].price)
-        parts = share_out(stages, grants["model"])
-        noisy = add(engine.measure(log, Offsets(OFFSETS_LENGTH[norm], norm), UNDRAWN), parts["offsets"], noise)
-        offsets, support = offsets_of(noisy.counts[0], noisy.counts[1], noisy.law.variance**0.5)
-        units = np.rint(offsets * STAR).astype(np.int64)
-        made = _Made(units / STAR, support)
-        laws: dict[str, Law] = {"people": people.law, OFFSETS: noisy.law}
+        norm = noise_norm(grant.cost)
+        user_count = add_noise(engine.measure(log, Raters(), NO_SECRET), grants["people"], noise)
+        crowd = float(user_count.counts[0])
+        items, stages = self._planned(crowd, log, grants["model"].cost)
+        parts = split_among_stages(stages, grants["model"])
+        noisy = add_noise(
+            engine.measure(log, RatingOffsets(OFFSETS_LENGTH[norm], norm), NO_SECRET), parts["offsets"], noise
+        )
+        offsets, support = offsets_of(noisy.counts[0], noisy.counts[1], noisy.distribution.variance**0.5)
+        units = np.rint(offsets * UNITS_PER_STAR).astype(np.int64)
+        model = _FittedModel(units / UNITS_PER_STAR, support)
+        laws: dict[str, NoiseDistribution] = {"people": user_count.distribution, OFFSETS: noisy.distribution}
         if items:
             places = _most(support, items)
-            pairs = Pairs(PAIRS_LENGTH[norm], norm, places, units)
-            related = add(engine.measure(log, pairs, UNDRAWN), parts["relations"], noise)
-            laws[RELATIONS] = related.law
-            factors = factors_of(related.counts, related.law.variance**0.5, support[places], crowd)
+            pairs = RatingCovariance(PAIRS_LENGTH[norm], norm, places, units)
+            related = add_noise(engine.measure(log, pairs, NO_SECRET), parts["relations"], noise)
+            laws[RELATIONS] = related.distribution
+            factors = factors_of(related.counts, related.distribution.variance**0.5, support[places], crowd)
             if LIKINGS in parts and factors.size:
-                likings = _likings(support, places, factors, units)
-                liked = add(engine.measure(log, likings, UNDRAWN), parts[LIKINGS], noise)
-                laws[LIKINGS] = liked.law
+                likings = _factor_gradients(support, places, factors, units)
+                liked = add_noise(engine.measure(log, likings, NO_SECRET), parts[LIKINGS], noise)
+                laws[LIKINGS] = liked.distribution
                 places = likings.items
-                factors = refined(liked.counts, liked.law.variance**0.5, support[places], factors)
+                factors = refit_factors(liked.counts, liked.distribution.variance**0.5, support[places], factors)
             elif LIKINGS in parts:
-                parts[LIKINGS].leave()  # there is no taste without factors
-            made = replace(made, places=places, factors=factors)
-        chosen = {"people": crowd, "items": items, "factors": made.depth}
+                parts[LIKINGS].forgo()  # there is no taste without factors
+            model = replace(model, places=places, factors=factors)
+        chosen = {"people": crowd, "items": items, "factors": model.depth}
         return Release(
             method=self.name,
             guarantee=guarantee,
             noise=laws,
-            tables=made.tables(log),
+            tables=model.tables(log),
             interval=Interval(),
             counts="ratings",
             bounded="everything each person rated, shortened",
             chosen={"model": {**chosen, "refined": LIKINGS in laws}},
-            steps=(*what_counted(log), *_story(log, laws, grants, made, items)),
+            steps=(*describe_filters(log), *_story(log, laws, grants, model, items)),
             catalogue=log.catalogue.digest,
             simulated=not noise.is_private,
         )
 
-    def _planned(self, people: float, log: EventLog, price: Price) -> tuple[int, Stages]:
+    def _planned(self, people: float, log: EventLog, price: Cost) -> tuple[int, Stages]:
         """Say among how many items relations are released, and which stages follow, from released numbers.
 
         None are where they do not pay, or are not asked for.
         """
-        catalogue, norm = len(log.catalogue.ids), norm_of(price)
+        catalogue, norm = len(log.catalogue.ids), noise_norm(price)
         if self.relations is False or catalogue < 2:
             return 0, _model(norm)
-        anew = () if self.refine is False or not price.delta else ((LIKINGS_SHARE, REFINES),)
-        for likings, pays in (*anew, (Decimal(0), PAYS)):
+        anew = () if self.refine is False or not price.delta else ((LIKINGS_SHARE, MAX_NOISE_SHARE_TO_REFINE),)
+        for likings, pays in (*anew, (Decimal(0), MAX_NOISE_SHARE)):
             for enough, share in RELATIONS_SHARES.items():
                 stages = _model(norm, share, likings)
                 try:
-                    deviation = laws_of(stages, price)[RELATIONS].variance ** 0.5
+                    deviation = noise_distributions_of(stages, price)[RELATIONS].variance ** 0.5
                 except UsageError:  # that noise cannot be drawn, as is known without data
                     continue
                 items = worthwhile_items(people, deviation, STRENGTH[norm], catalogue, pays)
@@ -228,7 +238,7 @@ class PrivateNeighbours(Staged):
 
 
 @dataclass(frozen=True)
-class _Made:
+class _FittedModel:
     """The model: offsets and support of all items, and factors of some."""
 
     offsets: NDArray[np.float64]
@@ -257,26 +267,26 @@ def _most(support: NDArray[np.float64], items: int) -> NDArray[np.int64]:
     return np.sort(np.argsort(-support, kind="stable")[:items]).astype(np.int64)
 
 
-def _likings(
+def _factor_gradients(
     support: NDArray[np.float64],
     places: NDArray[np.int64],
     factors: NDArray[np.float64],
     offsets: NDArray[np.int64],
-) -> Likings:
+) -> FactorGradients:
     """Ask what the tastes that factors make say of the most rated items."""
-    items = _most(support, MOST_ITEMS)
-    known = np.zeros((support.size, factors.shape[1]), dtype=np.int64)
-    known[places] = np.clip(np.rint(factors * STAR), -FURTHEST_FACTOR, FURTHEST_FACTOR)
-    return Likings(items, known[items], offsets)
+    items = _most(support, MAX_ITEMS)
+    scaled_factors = np.zeros((support.size, factors.shape[1]), dtype=np.int64)
+    scaled_factors[places] = np.clip(np.rint(factors * UNITS_PER_STAR), -MAX_FACTOR, MAX_FACTOR)
+    return FactorGradients(items, scaled_factors[items], offsets)
 
 
 def _model(norm: Norm, relations: Decimal = Decimal(0), likings: Decimal = Decimal(0)) -> Stages:
     """Return the stages of the model, which share ρ with δ, else ε; relations get a share of the rest."""
     rest = 1 - likings
     measured = (
-        ("offsets", rest * (1 - relations), OFFSETS_LENGTH[norm] * STAR, STAR, OFFSETS),
+        ("offsets", rest * (1 - relations), OFFSETS_LENGTH[norm] * UNITS_PER_STAR, UNITS_PER_STAR, OFFSETS),
         ("relations", rest * relations, PAIRS_LENGTH[norm] * FIXED_POINT, FIXED_POINT, RELATIONS),
-        (LIKINGS, likings, LIKING_LENGTH, LIKING_LENGTH, LIKINGS),
+        (LIKINGS, likings, GRADIENT_NORM, GRADIENT_NORM, LIKINGS),
     )
     return tuple(
         Stage(name, share, norm == "l2", Sensitivity.of_l1(moved), unit, tells=(tells,))
@@ -286,34 +296,40 @@ def _model(norm: Norm, relations: Decimal = Decimal(0), likings: Decimal = Decim
 
 
 def _story(
-    log: EventLog, laws: Mapping[str, Law], grants: Mapping[str, Grant], made: _Made, items: int
+    log: EventLog,
+    laws: Mapping[str, NoiseDistribution],
+    grants: Mapping[str, Grant],
+    fitted: _FittedModel,
+    items: int,
 ) -> list[str]:
     low, high = log.value_range or (0, 0)
     model, squares = grants["model"], bool(grants["model"].delta)
     length = "sum of squares" if squares else "sum"
-    norm = norm_of(model.price)
+    norm = noise_norm(model.cost)
     most = OFFSETS_LENGTH[norm] ** (2 if squares else 1)
-    told = [
-        f"The number of people got {laws['people'].in_words()}, paid with {paid(grants['people'])}.",
+    sentences = [
+        f"The number of people got {laws['people'].in_words()}, paid with {describe_cost(grants['people'])}.",
         f"Ratings in column {log.roles.value!r} were cut to lie between {low} and {high}, and stretched to 1 to 5 "
         "stars; where a person rated an item more than once, the mean counted.",
         "For each item it was added up how far its ratings lie from their people's own means, and how many there "
         f"are. Of every person both were made smaller until their {length} was at most {most:,}, and every sum, "
         f"zeros included, got {laws[OFFSETS].in_words()}.",
     ]
-    if made.factors is None:
-        told.append("The number of people said that relations between items would drown in noise: none released.")
+    if fitted.factors is None:
+        sentences.append(
+            "The number of people said that relations between items would drown in noise: none released."
+        )
     else:
-        told.append(
+        sentences.append(
             f"For all pairs of the {items:,} most rated items, products of how far a person's "
             "ratings lie from what is expected were added up, made smaller in the same way, with "
-            f"{laws[RELATIONS].in_words()}. {standing_out(made.depth)}"
+            f"{laws[RELATIONS].in_words()}. {describe_significant_factors(fitted.depth)}"
         )
-    if LIKINGS in laws and made.factors is not None:
-        told.append(
+    if LIKINGS in laws and fitted.factors is not None:
+        sentences.append(
             "From these and a person's own ratings that person's taste was worked out. What it says of each item "
             "they rated was added up, made smaller until the sum of squares was at most 1, with "
-            f"{laws[LIKINGS].in_words()}. To that the numbers of {len(made.factors):,} items were fitted anew."
+            f"{laws[LIKINGS].in_words()}. To that the numbers of {len(fitted.factors):,} items were fitted anew."
         )
-    told.append(f"Sums over items and pairs were paid with {paid(model)} together.")
-    return told
+    sentences.append(f"Sums over items and pairs were paid with {describe_cost(model)} together.")
+    return sentences

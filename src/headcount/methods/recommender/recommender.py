@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._internal.spelling import speaks_python
+from headcount._internal.spelling import translate_class_errors
 from headcount.errors import DataError, UnknownNameError, UsageError
 from headcount.methods.recommender import PREDICTIONS, VISITS
-from headcount.methods.recommender.co_occurrence_estimates import CoCounts
-from headcount.methods.recommender.rating_factors import Tastes
-from headcount.methods.recommender.visit_factors import Habits, lifts_of, shares_of
-from headcount.methods.recommender.weighted_vote import weighed
+from headcount.methods.recommender.co_occurrence_estimates import Cooccurrence
+from headcount.methods.recommender.rating_factors import RatingFactors
+from headcount.methods.recommender.visit_factors import VisitFactors, context_lifts, item_shares
+from headcount.methods.recommender.weighted_vote import weighted_vote
 from headcount.releases.item_lookup import ItemNames
 from headcount.releases.release import Release, load
-from headcount.releases.top_k import known_context
+from headcount.releases.top_k import match_context
 
 Row = dict[str, Any]
 
@@ -30,7 +30,7 @@ ITEMS, FACTORS, PAIRS, NEIGHBOURS = "model/items", "model/factors", "model/pairs
 EDGES = "model/edges"
 
 
-@speaks_python
+@translate_class_errors
 @dataclass(frozen=True)
 class NeighbourModel:
     """What was released of ratings, or of who has what; used where a person's own ratings are.
@@ -39,11 +39,11 @@ class NeighbourModel:
 
     >>> from headcount.accounting.budget import Grant
     >>> from headcount.events.log import EventLog
-    >>> from headcount.methods.recommender.rating_model import PrivateNeighbours
+    >>> from headcount.methods.recommender.rating_model import RatingModel
     >>> from headcount.noise import SeededNoise
     >>> stars = [(f"u{n}", item, 5 if item == "tea" else 2) for n in range(400) for item in ("tea", "rye")]
     >>> log = EventLog.of(stars, items=["rye", "tea"], value_range=(1, 5))
-    >>> model = NeighbourModel(PrivateNeighbours().release(log, Grant("4", "1e-6"), SeededNoise(1)))
+    >>> model = NeighbourModel(RatingModel().release(log, Grant("4", "1e-6"), SeededNoise(1)))
     >>> model.predict({"rye": 3}, ["tea"])[0]["rating"] > 4.5
     True
     """
@@ -88,7 +88,7 @@ class NeighbourModel:
         expected, rated = self._expected(own)
         wanted = [place for place in range(len(self._ids)) if place not in rated]
         if items is not None:
-            wanted = [self.place(each) for each in items]
+            wanted = [self.place(item) for item in items]
         return [self._row(place, rating=float(expected[place])) for place in wanted]
 
     def recommend(
@@ -124,12 +124,12 @@ class NeighbourModel:
 
     def lifts(self, context: str) -> NDArray[np.float64]:
         """Return how much more each item weighs in a context than items do in general; for a model of visits."""
-        known = self.release.contexts
-        if EDGES not in self.release.tables or known is None:
+        contexts = self.release.contexts
+        if EDGES not in self.release.tables or contexts is None:
             raise UsageError(
                 "this model knows no contexts", given=context, remedy="leave --context out, or fit with --context"
             )
-        lifts: NDArray[np.float64] = self._lifts[:, known.index(known_context(known, context))]
+        lifts: NDArray[np.float64] = self._lifts[:, contexts.index(match_context(contexts, context))]
         return lifts
 
     def related(self, item: Any, k: int = 10) -> list[Row]:
@@ -152,10 +152,10 @@ class NeighbourModel:
                 remedy="predict from a person's own ratings, with --user-ratings FILE",
             )
         rows = self.release.tables[PREDICTIONS.name].to_pylist()
-        people = dict.fromkeys(row["user"] for row in rows)
-        if user is not None and str(user) not in people:
-            raise UnknownNameError.among("person", user, people, where="what was asked")
-        wanted = None if items is None else {self.place(each) for each in items}
+        users = dict.fromkeys(row["user"] for row in rows)
+        if user is not None and str(user) not in users:
+            raise UnknownNameError.among("person", user, users, where="what was asked")
+        wanted = None if items is None else {self.place(item) for item in items}
         return [
             {"user": row["user"], **self._row(place, rating=row["rating"])}
             for row, place in zip(rows, (self.place(row["item"]) for row in rows), strict=True)
@@ -209,7 +209,7 @@ class NeighbourModel:
         spoken = np.isin(others, places)
         weights, none = np.maximum(similarity[spoken], 0.0), np.zeros(given.size)
         fallback = np.full(given.size, values.mean())
-        return weighed(items[spoken], weights, given[others[spoken]], none, fallback, self.range)
+        return weighted_vote(items[spoken], weights, given[others[spoken]], none, fallback, self.range)
 
     def _related(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         if PAIRS in self.release.tables:
@@ -245,13 +245,13 @@ class NeighbourModel:
         return places[others], lifts
 
     @cached_property
-    def _co_counts(self) -> tuple[NDArray[np.int64], CoCounts]:
+    def _co_counts(self) -> tuple[NDArray[np.int64], Cooccurrence]:
         """The places of items whose pairs were released, and the numbers of people who have both."""
         table = self.release.tables[PAIRS]
         size = (1 + math.isqrt(1 + 8 * table.num_rows)) // 2
         names = table["item"][: size - 1].to_pylist()[:1] + table["other"][: size - 1].to_pylist()
         deviation = self.release.noise[PAIRS].variance ** 0.5
-        return self._places(names), CoCounts(table["count"].to_numpy(), size, deviation)
+        return self._places(names), Cooccurrence(table["count"].to_numpy(), size, deviation)
 
     def _unrelated(self, place: int, size: int) -> UsageError:
         return UsageError(
@@ -271,7 +271,7 @@ class NeighbourModel:
 
     @cached_property
     def _ids(self) -> list[str]:
-        return [str(each) for each in self._items["item"].to_pylist()]
+        return [str(item) for item in self._items["item"].to_pylist()]
 
     @cached_property
     def _labels(self) -> list[str | None]:
@@ -280,10 +280,10 @@ class NeighbourModel:
 
     @cached_property
     def _names(self) -> ItemNames:
-        return ItemNames.of(self._ids, self._labels)
+        return ItemNames.index(self._ids, self._labels)
 
     def _places(self, ids: list[Any]) -> NDArray[np.int64]:
-        return np.array([self._names.by_id[str(each)] for each in ids], dtype=np.int64)
+        return np.array([self._names.by_id[str(item)] for item in ids], dtype=np.int64)
 
     @cached_property
     def _neighbours(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
@@ -293,12 +293,12 @@ class NeighbourModel:
         return items, others, table["similarity"].to_numpy()
 
     @cached_property
-    def tastes(self) -> Tastes:
+    def tastes(self) -> RatingFactors:
         """Offsets and factors, by the places of items in the catalogue."""
-        return Tastes(self._items["offset"].to_numpy(), *self._factors)
+        return RatingFactors(self._items["offset"].to_numpy(), *self._factors)
 
     @cached_property
-    def _in_pairs(self) -> Tastes:
+    def _in_pairs(self) -> RatingFactors:
         """The tastes of items whose pairs were released: factors of others predict, but point where noise does."""
         support, tastes = self._items["support"].to_numpy(), self.tastes
         most = np.argsort(-support, kind="stable")[: self.release.chosen["model"]["items"]]
@@ -306,16 +306,16 @@ class NeighbourModel:
         return replace(tastes, places=tastes.places[kept], factors=tastes.factors[kept])
 
     @cached_property
-    def habits(self) -> Habits:
+    def habits(self) -> VisitFactors:
         """Shares and factors, by the places of items in the catalogue; of a model of visits."""
-        people = float(self.release.chosen["model"]["people"])
-        return Habits(shares_of(self._items["count"].to_numpy(), people), *self._factors)
+        users = float(self.release.chosen["model"]["people"])
+        return VisitFactors(item_shares(self._items["count"].to_numpy(), users), *self._factors)
 
     @cached_property
     def _lifts(self) -> NDArray[np.float64]:
         """How much more each item weighs in each context; the last column is the unknown one."""
         edges = self.release.tables[EDGES]["count"].to_numpy().reshape(len(self._ids), -1)
-        return lifts_of(self._items["count"].to_numpy(), edges, self.release.noise[EDGES].variance)
+        return context_lifts(self._items["count"].to_numpy(), edges, self.release.noise[EDGES].variance)
 
     @property
     def _factors(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -10,23 +10,23 @@ from headcount._internal.parameters import Flag
 from headcount.errors import UsageError
 from headcount.methods.recommender import EDGES, FAMILY, ITEMS, PREDICTIONS, VISITS
 from headcount.methods.recommender.pair_files import pairs_in
-from headcount.methods.request import ChoosingRequest, MaybeWhole
+from headcount.methods.request import MaybeWhole, MethodRequest
 
 if TYPE_CHECKING:
     from headcount.events.log import EventLog
     from headcount.methods.method import Method
 
 
-def _asked(given: Any, flag: str) -> Any:  # noqa: ARG001 - as all that is read
+def _read_predictions(given: Any, flag: str) -> Any:  # noqa: ARG001 - as all that is read
     """Read the file of what is asked; a configuration, or the request of a release, may list it instead."""
     return given if isinstance(given, list | tuple) else pairs_in(given, "user", "item")
 
 
-class NeighboursRequest(ChoosingRequest):
+class RecommenderRequest(MethodRequest):
     """A model that predicts ratings and finds related items; with a δ its noise is Gaussian.
 
-    >>> request = NeighboursRequest(epsilon="4", delta="1e-6")
-    >>> NeighboursRequest.model_validate_json(request.model_dump_json()) == request
+    >>> request = RecommenderRequest(epsilon="4", delta="1e-6")
+    >>> RecommenderRequest.model_validate_json(request.model_dump_json()) == request
     True
     """
 
@@ -46,15 +46,15 @@ class NeighboursRequest(ChoosingRequest):
             "Ratings to predict, by pncf-predictions-published: people and items in a CSV file.",
             "FILE",
             raw=True,
-            read=_asked,
+            read=_read_predictions,
         ),
     ] = ()
 
     @field_validator("asked", mode="before")
     @classmethod
     def _as_texts(cls, value: Any) -> tuple[tuple[str, str], ...]:
-        rows = [tuple(map(str, each)) for each in value or () if not isinstance(each, str)]
-        if any(len(each) != 2 for each in rows) or len(rows) != len(value or ()):
+        rows = [tuple(map(str, pair)) for pair in value or () if not isinstance(pair, str)]
+        if any(len(pair) != 2 for pair in rows) or len(rows) != len(value or ()):
             raise UsageError("asked must name a person and an item each", remedy="for example [('ann', 'tea')]")
         return cast("tuple[tuple[str, str], ...]", tuple(rows))
 
@@ -87,11 +87,11 @@ class NeighboursRequest(ChoosingRequest):
 
     def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
         """Return the columns of the model's tables of items and contexts, or of what it predicts."""
-        from headcount.methods.recommender.co_occurrence import CoCountRelease
+        from headcount.methods.recommender.co_occurrence import CoOccurrence
 
         if self.asked:
             return {PREDICTIONS.name: PREDICTIONS.columns}
-        counted = self.method in (CoCountRelease.name, VISITS)
+        counted = self.method in (CoOccurrence.name, VISITS)
         numbers = ("count", "low", "high") if counted else ("offset", "support")
         tables = {ITEMS.name: ("item", "label", *numbers)}
         return tables | ({EDGES.name: ("item", "context", *numbers)} if self._by_context(log) else {})

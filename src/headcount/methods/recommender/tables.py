@@ -46,7 +46,7 @@ def _check(log: EventLog, wrong: dict[str, bool], why: str) -> None:
             )
 
 
-def standing_out(factors: int) -> str:
+def describe_significant_factors(factors: int) -> str:
     """Say how much of relations stood out of their noise."""
     if not factors:
         return "Nothing stood out of the noise."

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Floats, Integers
 from headcount.adaptive.empirical_bayes import Posterior
-from headcount.adaptive.item_context_estimates import edges_of
-from headcount.methods.recommender.eigenvectors import directions
-from headcount.methods.recommender.rating_factors import alike
+from headcount.adaptive.item_context_estimates import estimate_item_contexts
+from headcount.methods.recommender.eigenvectors import signed_eigenvectors
+from headcount.methods.recommender.rating_factors import most_similar
 
 LIMIT = 10
 """The sum of squares of the weights of one person's items."""
@@ -41,35 +41,35 @@ FEWEST_ITEMS, MOST_ITEMS = 20, 2000
 STEEPNESS = 128
 """How long the direction of what is common is made before it is rounded to whole numbers."""
 
-_PAYS = 8.0  # items in relations, by the root of how far all people stand out of the noise of one pair
+_ITEMS_PER_SIGNAL = 8.0  # items in relations, by the root of how far all people stand out of the noise of one pair
 _ROUNDS = 3  # in which the diagonal, which is not measured, settles
 _LEAST_CHANCE = 0.1  # as a part of all that was measured
 
 
-def worthwhile_items(people: float, deviation: float, catalogue: int) -> int:
+def worthwhile_items(users: float, deviation: float, catalogue: int) -> int:
     """Return among how many items relations should be measured.
 
     What people add to all pairs together grows with their number; what noise adds to the largest eigenvalue grows
     with the root of the number of items. Among more items more can be recommended, and less stands out: the root
     of people over the deviation of one pair, 8 times, was best on other logs.
 
-    >>> [worthwhile_items(people, 7.0, 3_883) for people in (-5, 30, 4_832, 10**6)]
+    >>> [worthwhile_items(users, 7.0, 3_883) for users in (-5, 30, 4_832, 10**6)]
     [20, 20, 210, 2000]
     """
-    items = _PAYS * math.sqrt(max(people, 0.0) / deviation) if deviation else MOST_ITEMS
+    items = _ITEMS_PER_SIGNAL * math.sqrt(max(users, 0.0) / deviation) if deviation else MOST_ITEMS
     return int(min(max(items, FEWEST_ITEMS), MOST_ITEMS, catalogue))
 
 
-def shares_of(weights: Floats, people: float) -> Floats:
+def item_shares(weights: Floats, users: float) -> Floats:
     """Return the shares of items from their noisy weights and a noisy number of people."""
-    shares: Floats = np.maximum(weights, 0.0) / max(people, 1.0)
+    shares: Floats = np.maximum(weights, 0.0) / max(users, 1.0)
     return shares
 
 
-def direction_of(weights: Floats) -> Integers:
+def common_direction(weights: Floats) -> Integers:
     """Return what is common as whole numbers, for :class:`~headcount.bounds.Departures`.
 
-    >>> direction_of(np.array([3.0, 4.0, -1.0])).tolist()
+    >>> common_direction(np.array([3.0, 4.0, -1.0])).tolist()
     [77, 102, 0]
     """
     common = np.maximum(weights, 0.0)
@@ -77,12 +77,12 @@ def direction_of(weights: Floats) -> Integers:
     return np.rint(STEEPNESS * common / length if length else common).astype(np.int64)
 
 
-def factors_of(pairs: Floats, deviation: float, common: Integers, shares: Floats, people: float) -> Floats:
+def factors_of(pairs: Floats, deviation: float, common: Integers, shares: Floats, users: float) -> Floats:
     """Return a few factors of each item, from noisy products over all pairs: what noise cannot have made.
 
     What is ``common`` was taken out of the products, and noise along it is taken out here. Eigenvalues within
     reach of noise are dropped, and the others lowered by what noise adds to them. Since a person's products have
-    a length of 1, their squares sum to √2, all people's to √2 ``people``; what factors do not explain of that is
+    a length of 1, their squares sum to √2, all people's to √2 ``users``; what factors do not explain of that is
     chance. The factors are in proportion to chance, spread over items as their shares are.
     """
     size = shares.size
@@ -95,11 +95,11 @@ def factors_of(pairs: Floats, deviation: float, common: Integers, shares: Floats
     diagonal = np.zeros(size)
     for _ in range(_ROUNDS):
         np.fill_diagonal(table, diagonal)
-        values, vectors = directions(_without(table, along))
+        values, vectors = signed_eigenvectors(_without(table, along))
         kept = np.flatnonzero(values > 2 * half)[::-1]
         true = (values[kept] + np.sqrt(values[kept] ** 2 - 4 * half**2)) / 2
         diagonal = vectors[:, kept] ** 2 @ true
-    whole = math.sqrt(2) * max(people, 1.0)
+    whole = math.sqrt(2) * max(users, 1.0)
     left = max(whole - float(true.sum()), _LEAST_CHANCE * whole)
     spread = float(shares.sum() - shares @ along**2)
     factors: Floats = vectors[:, kept] * np.sqrt(true * max(spread, 0.0) / left)
@@ -113,24 +113,26 @@ def _without(table: Floats, along: Floats) -> Floats:
     return rest
 
 
-def lifts_of(weights: Floats, edges: Floats, variance: float) -> Floats:
+def context_lifts(weights: Floats, item_contexts: Floats, variance: float) -> Floats:
     """Return how much more an item weighs in a context than items do in general, shrunk by how noisy that is.
 
-    ``edges`` has a row for each item, and a column for each context.
+    ``item_contexts`` has a row for each item, and a column for each context.
 
-    >>> lifts_of(np.array([90.0, 90.0]), np.array([[80.0, 10.0], [10.0, 80.0]]), 4.0).round(1).tolist()
+    >>> context_lifts(np.array([90.0, 90.0]), np.array([[80.0, 10.0], [10.0, 80.0]]), 4.0).round(1).tolist()
     [[1.8, 0.2], [0.2, 1.8]]
     """
-    known = np.maximum(weights, 0.0)
-    mean = edges_of(Posterior(known, known, known), edges, variance, sums=False).mean
-    each, whole = mean.sum(axis=0), mean.sum()
-    expected = np.outer(known, each / whole if whole else each)
+    positive_weights = np.maximum(weights, 0.0)
+    mean = estimate_item_contexts(
+        Posterior(positive_weights, positive_weights, positive_weights), item_contexts, variance, sums=False
+    ).mean
+    context_sums, whole = mean.sum(axis=0), mean.sum()
+    expected = np.outer(positive_weights, context_sums / whole if whole else context_sums)
     lifts: Floats = np.divide(mean, expected, out=np.ones_like(mean), where=expected > 0)
     return lifts
 
 
 @dataclass(frozen=True)
-class Habits:
+class VisitFactors:
     """Released shares of all items, and factors of some: ``factors[n]`` are those of item ``places[n]``."""
 
     shares: Floats
@@ -142,10 +144,11 @@ class Habits:
 
         In a context everything is multiplied by the items' ``lifts`` there, or their roots where items are known.
 
-        >>> habits = Habits(np.array([0.5, 0.4, 0.1]), np.arange(3), np.array([[1.0], [-1.0], [0.5]]))
-        >>> habits.scores(np.array([0])).argsort()[::-1].tolist()
+        >>> model = VisitFactors(np.array([0.5, 0.4, 0.1]), np.arange(3), np.array([[1.0], [-1.0], [0.5]]))
+        >>> model.scores(np.array([0])).argsort()[::-1].tolist()
         [0, 2, 1]
-        >>> Habits(habits.shares, np.arange(0), np.empty((0, 0))).scores(np.array([2])).argsort()[::-1].tolist()
+        >>> plain = VisitFactors(model.shares, np.arange(0), np.empty((0, 0)))
+        >>> plain.scores(np.array([2])).argsort()[::-1].tolist()
         [0, 1, 2]
         """
         mine = np.zeros(self.shares.size)
@@ -161,14 +164,14 @@ class Habits:
         expected = general * self.shares
         if self.factors.size:
             beyond = here - (float(here @ among) / squares if squares else 0.0) * among
-            expected[self.places] += self._spoken @ (self._weighed.T @ beyond)
+            expected[self.places] += self._posterior_factors @ (self._scaled_factors.T @ beyond)
         if lifts is not None:
             # what a person has tells some of what their context does: as far as half of it, in logarithms
             expected = np.maximum(expected, 0.0) * (np.sqrt(lifts) if own.size else lifts)
         return expected
 
     @cached_property
-    def _weighed(self) -> Floats:
+    def _scaled_factors(self) -> Floats:
         """Factors divided by chance: what is common scatters more, but nothing scatters little."""
         among = self.shares[self.places]
         chance = among + float(np.median(among))
@@ -176,12 +179,12 @@ class Habits:
         return weighed
 
     @cached_property
-    def _spoken(self) -> Floats:
+    def _posterior_factors(self) -> Floats:
         """Factors times the covariance of habits, given as many items as all are."""
-        sure = np.linalg.inv(self._weighed.T @ self.factors + np.eye(self.factors.shape[1]))
+        sure = np.linalg.inv(self._scaled_factors.T @ self.factors + np.eye(self.factors.shape[1]))
         spoken: Floats = self.factors @ sure
         return spoken
 
     def similar(self, item: int) -> tuple[NDArray[np.int64], Floats]:
         """Return the items that factors liken to one, most alike first, and the cosine of each; maybe none."""
-        return alike(self.places, self.factors, item)
+        return most_similar(self.places, self.factors, item)

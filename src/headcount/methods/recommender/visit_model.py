@@ -45,36 +45,36 @@ import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Floats, Integers
-from headcount.accounting.budget import Grant, Price, Priced
+from headcount.accounting.budget import Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
-from headcount.accounting.noise_distributions import DiscreteGaussian, Law
-from headcount.bounds import DEPARTURE_LENGTH as ONE
+from headcount.accounting.noise_distributions import DiscreteGaussian, NoiseDistribution
+from headcount.bounds import COOCCURRENCE_NORM as ONE
 from headcount.bounds import (
     FIXED_POINT,
-    UNDRAWN,
-    Departures,
+    NO_SECRET,
+    CenteredCooccurrence,
     Noisy,
     Raters,
-    Scale,
     Sensitivity,
-    departures_reach,
+    WeightToThreshold,
+    centered_cooccurrence_sensitivity,
     sensitivity,
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
-from headcount.methods.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, paid, what_counted
+from headcount.methods.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, describe_cost, describe_filters
 from headcount.methods.recommender import VISITS
-from headcount.methods.recommender.tables import check_visits, item_column, standing_out
+from headcount.methods.recommender.tables import check_visits, describe_significant_factors, item_column
 from headcount.methods.recommender.visit_factors import (
     LIMIT,
-    direction_of,
+    common_direction,
     factors_of,
-    shares_of,
+    item_shares,
     worthwhile_items,
 )
-from headcount.noise import NoiseSource, add, law_of, norm_of
-from headcount.noise.stages import Stage, Stages, share_out
+from headcount.noise import NoiseSource, add_noise, noise_distribution_for, noise_norm
+from headcount.noise.stages import Stage, Stages, split_among_stages
 from headcount.releases.release import Interval, Release
 
 ITEMS, EDGES, RELATIONS = "model/items", "model/edges", "model/factors"
@@ -93,17 +93,17 @@ class VisitModel(Staged):
     >>> from headcount.noise import SeededNoise
     >>> visits = [(f"u{n}", item) for n in range(400) for item in (("tea", "rye") if n % 4 else ("tea", "fig"))]
     >>> log = EventLog.of(visits, items=["fig", "rye", "tea"])
-    >>> made = VisitModel().release(log, Grant("8", "1e-6"), SeededNoise(1))
-    >>> made.tables["model/items"]["count"].to_numpy().round(-2).tolist()
+    >>> release = VisitModel().release(log, Grant("8", "1e-6"), SeededNoise(1))
+    >>> release.tables["model/items"]["count"].to_numpy().round(-2).tolist()
     [100.0, 300.0, 400.0]
     """
 
     name: ClassVar[str] = VISITS
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Raters, Scale, Departures)
+    bounds: ClassVar[Bounds] = (Raters, WeightToThreshold, CenteredCooccurrence)
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Pure ε, or (ε, δ), for adding or removing a user."""
         declared = "which records count at all was chosen without looking at the log"
         assumes = (PUBLIC_CATALOGUE, declared, ONE_ID, OWN_ITEMS)
@@ -113,62 +113,62 @@ class VisitModel(Staged):
         """Refuse ratings, and what a model of who has what cannot use."""
         check_visits(log)
 
-    def stages(self, log: EventLog, price: Price) -> Stages:
+    def stages(self, log: EventLog, price: Cost) -> Stages:
         """A little for the number of people; the rest for weights and, with δ, for pairs of two items or more."""
         bells = bool(price.delta)
-        weights = sensitivity(Scale(LIMIT), "users")
+        weights = sensitivity(WeightToThreshold(LIMIT), "users")
         there: dict[str, tuple[str, Sensitivity, int]] = {"items": (ITEMS, weights, FIXED_POINT)}
         if log.context is not None:
             there["edges"] = (EDGES, weights, FIXED_POINT)
         if bells and len(log.catalogue.ids) >= 2:
-            there["relations"] = (RELATIONS, departures_reach(1), ONE)
-        people = Stage("people", PEOPLE_SHARE, moves=Sensitivity.of_l1(1), tells=("people",))
+            there["relations"] = (RELATIONS, centered_cooccurrence_sensitivity(1), ONE)
+        user_count = Stage("people", PEOPLE_SHARE, sensitivity=Sensitivity.of_l1(1), tells=("people",))
         whole, left = sum(PARTS[name] for name in there), 1 - PEOPLE_SHARE
         shares = {name: (left * PARTS[name] / whole).quantize(Decimal("1e-6")) for name in there}
         shares["items"] += left - sum(shares.values())
-        return people, *(
-            Stage(name, shares[name], gaussian=bells, moves=moves, unit=unit, tells=(table,))
+        return user_count, *(
+            Stage(name, shares[name], gaussian=bells, sensitivity=moves, unit=unit, tells=(table,))
             for name, (table, moves, unit) in there.items()
         )
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release the number of people, the weights of items and, with δ, products over pairs of items."""
         self.check(log)
-        guarantee, story = self.guarantee(grant), paid(grant)
-        norm, parts = norm_of(grant.price), share_out(self.stages(log, grant.price), grant)
+        guarantee, story = self.guarantee(grant), describe_cost(grant)
+        norm, parts = noise_norm(grant.cost), split_among_stages(self.stages(log, grant.cost), grant)
         log, engine = replace(log, counting="users"), engine or LocalEngine()
-        people = add(engine.measure(log, Raters(), UNDRAWN), parts["people"], noise)
-        counted = engine.measure(log, Scale(LIMIT, norm), noise.key())
-        weights = add(counted.items, parts["items"], noise)
-        made = _Made(float(people.counts[0]), weights)
-        laws: dict[str, Law] = {"people": people.law, ITEMS: weights.law}
+        user_count = add_noise(engine.measure(log, Raters(), NO_SECRET), parts["people"], noise)
+        counted = engine.measure(log, WeightToThreshold(LIMIT, norm), noise.key())
+        weights = add_noise(counted.items, parts["items"], noise)
+        fitted = _FittedModel(float(user_count.counts[0]), weights)
+        laws: dict[str, NoiseDistribution] = {"people": user_count.distribution, ITEMS: weights.distribution}
         if "edges" in parts:
-            edges = add(counted.edges, parts["edges"], noise)
-            made, laws[EDGES] = replace(made, edges=edges), edges.law
+            edges = add_noise(counted.edges, parts["edges"], noise)
+            fitted, laws[EDGES] = replace(fitted, edges=edges), edges.distribution
         if "relations" in parts:
-            law = law_of(departures_reach(1), parts["relations"].price, unit=ONE)
-            bound = made.departures(law.variance**0.5)
-            pairs = add(engine.measure(log, bound, UNDRAWN), parts["relations"], noise)
-            made, laws[RELATIONS] = made.related(bound, pairs), pairs.law
+            law = noise_distribution_for(centered_cooccurrence_sensitivity(1), parts["relations"].cost, unit=ONE)
+            bound = fitted.departures(law.variance**0.5)
+            pairs = add_noise(engine.measure(log, bound, NO_SECRET), parts["relations"], noise)
+            fitted, laws[RELATIONS] = fitted.related(bound, pairs), pairs.distribution
         return Release(
             method=self.name,
             guarantee=guarantee,
             noise=laws,
-            tables=made.tables(log),
+            tables=fitted.tables(log),
             contexts=None if log.context is None else log.context.labels,
             context_name=None if log.context is None else log.context.name,
             interval=Interval(level=LEVEL),
             counts="users",
             bounded="everything each person has, weighed down",
-            chosen={"model": made.chosen()},
-            steps=(*what_counted(log), *_story(log, laws, made, story)),
+            chosen={"model": fitted.chosen()},
+            steps=(*describe_filters(log), *_story(log, laws, fitted, story)),
             catalogue=log.catalogue.digest,
             simulated=not noise.is_private,
         )
 
 
 @dataclass(frozen=True)
-class _Made:
+class _FittedModel:
     """The model: the number of people, the weights of all items, those in contexts, and factors of some items."""
 
     people: float
@@ -177,18 +177,18 @@ class _Made:
     places: Integers | None = None
     factors: Floats | None = None
 
-    def departures(self, deviation: float) -> Departures:
+    def departures(self, deviation: float) -> CenteredCooccurrence:
         """Say of which items pairs are measured, and what is common to them: by what was released."""
         weights = self.weights.counts
         items = worthwhile_items(self.people, deviation, weights.size)
         places = np.sort(np.argsort(-weights, kind="stable")[:items]).astype(np.int64)
-        return Departures(places, direction_of(weights[places]))
+        return CenteredCooccurrence(places, common_direction(weights[places]))
 
-    def related(self, bound: Departures, pairs: Noisy) -> _Made:
+    def related(self, bound: CenteredCooccurrence, pairs: Noisy) -> _FittedModel:
         """Take in the products over pairs: what stands out of their noise."""
-        shares = shares_of(self.weights.counts, self.people)[bound.items]
-        found = factors_of(pairs.counts, pairs.law.variance**0.5, bound.common, shares, self.people)
-        return replace(self, places=bound.items, factors=found)
+        shares = item_shares(self.weights.counts, self.people)[bound.items]
+        factors = factors_of(pairs.counts, pairs.distribution.variance**0.5, bound.common, shares, self.people)
+        return replace(self, places=bound.items, factors=factors)
 
     def chosen(self) -> dict[str, float]:
         """Say what was decided from released numbers."""
@@ -215,28 +215,29 @@ class _Made:
 
 def _numbers(noisy: Noisy) -> dict[str, Floats]:
     """Return the released numbers in one column, with what noise leaves open."""
-    counts, width = noisy.counts.ravel(), noisy.law.half_width(LEVEL)
+    counts, width = noisy.counts.ravel(), noisy.distribution.half_width(LEVEL)
     return {"count": counts, "low": counts - width, "high": counts + width}
 
 
-def _story(log: EventLog, laws: Mapping[str, Law], made: _Made, price: str) -> list[str]:
+def _story(log: EventLog, laws: Mapping[str, NoiseDistribution], fitted: _FittedModel, price: str) -> list[str]:
     part = "the sum of squares" if isinstance(laws[ITEMS], DiscreteGaussian) else "the sum"
-    told = [
+    sentences = [
         f"The number of people got {laws['people'].in_words()}.",
         "Every person counted once per item, with a weight that keeps what they add short: "
         f"{part} is at most {LIMIT}. Every item got {laws[ITEMS].in_words()}.",
     ]
     if log.context is not None:
-        told.append(
+        sentences.append(
             f"So it was with items by {log.context.name}: each got {laws[EDGES].in_words()}, and of every person "
             f"{part} is at most {LIMIT}."
         )
-    if made.factors is None:
-        told.append("Which items belong together was not measured: that takes δ, and two items.")
+    if fitted.factors is None:
+        sentences.append("Which items belong together was not measured: that takes δ, and two items.")
     else:
-        told.append(
-            f"For all pairs of the {made.factors.shape[0]:,} heaviest items, products of how far a person departs "
+        sentences.append(
+            f"For all pairs of the {fitted.factors.shape[0]:,} heaviest items, products of how far a person "
+            f"departs "
             "from what is common were added up, of every person with a length of at most 1, with "
-            f"{laws[RELATIONS].in_words()}. {standing_out(made.factors.shape[1])}"
+            f"{laws[RELATIONS].in_words()}. {describe_significant_factors(fitted.factors.shape[1])}"
         )
-    return [*told, f"All was paid with {price} together."]
+    return [*sentences, f"All was paid with {price} together."]

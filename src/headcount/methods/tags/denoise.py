@@ -49,10 +49,10 @@ def denoised(
         stacked = np.vstack([stacked, apart @ together @ apart / beside])
     _, lengths, directions = np.linalg.svd(stacked, full_matrices=False)
     longest = _ABOVE_NOISE * (math.sqrt(stacked.shape[0]) + math.sqrt(stacked.shape[1]))
-    found = directions[: int(np.count_nonzero(lengths > longest))]
+    kept_directions = directions[: int(np.count_nonzero(lengths > longest))]
     weights = np.outer(_shrunk(along[:, None], deviation)[:, 0], common)
-    weights += _shrunk(rest @ found.T, deviation) @ found
-    return Denoised(np.maximum(weights, 0.0), len(found))
+    weights += _shrunk(rest @ kept_directions.T, deviation) @ kept_directions
+    return Denoised(np.maximum(weights, 0.0), len(kept_directions))
 
 
 def topics(weights: Floats, many: int) -> tuple[Floats, Floats]:
@@ -78,10 +78,10 @@ def topics(weights: Floats, many: int) -> tuple[Floats, Floats]:
     return about[:, order], tags[order]
 
 
-def standing_out(weights: Floats, bar: float, least: int, most: int) -> NDArray[np.int64]:
+def keep_significant(weights: Floats, bar: float, least: int, most: int) -> NDArray[np.int64]:
     """Return the places of the largest weights that reach a bar, at least so many and at most so many.
 
-    >>> standing_out(np.array([1.0, 9.0, 5.0]), bar=4.0, least=1, most=2).tolist()
+    >>> keep_significant(np.array([1.0, 9.0, 5.0]), bar=4.0, least=1, most=2).tolist()
     [1, 2]
     """
     order = np.argsort(-weights, kind="stable")
@@ -95,7 +95,7 @@ def _begun(weights: Floats, many: int) -> tuple[Floats, Floats]:
     for at in range(many):
         up = np.maximum(left[:, at], 0), np.maximum(right[at], 0)
         down = np.maximum(-left[:, at], 0), np.maximum(-right[at], 0)
-        side = max((up, down), key=lambda each: float(np.linalg.norm(each[0]) * np.linalg.norm(each[1])))
+        side = max((up, down), key=lambda pair: float(np.linalg.norm(pair[0]) * np.linalg.norm(pair[1])))
         about[:, at], tags[at] = math.sqrt(lengths[at]) * side[0], math.sqrt(lengths[at]) * side[1]
     little = 1e-3 * math.sqrt(max(float(weights.mean()), 1e-12))
     return about + little, tags + little

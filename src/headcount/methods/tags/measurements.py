@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Floats, Integers
 from headcount.accounting.budget import Grant
-from headcount.accounting.noise_distributions import DiscreteLaplace, Law
-from headcount.bounds import Noisy, Norm, TagBound, TagPairs, TagWeights, square
+from headcount.accounting.noise_distributions import DiscreteLaplace, NoiseDistribution
+from headcount.bounds import Noisy, Norm, TagBound, TagPairs, TagWeights, to_symmetric_matrix
 from headcount.events.tag_log import TagLog
-from headcount.methods.method import paid
-from headcount.methods.tags.denoise import Denoised, denoised, standing_out, topics
+from headcount.methods.method import describe_cost
+from headcount.methods.tags.denoise import Denoised, denoised, keep_significant, topics
 
 MOST_TAGS, MOST_RESOURCES = 500, 1000
 FEWEST = 20
@@ -37,25 +37,25 @@ class Measured:
 
     tags: Floats
     resources: Floats
-    laws: dict[str, Law]
+    noise_distributions: dict[str, NoiseDistribution]
     kept_tags: Integers
     kept_resources: Integers
     has_pairs: bool
     noisy_pairs: Floats | None = None
     together: Floats | None = None
     fit: Denoised | None = None
-    again: Law | None = None
+    again: NoiseDistribution | None = None
 
     @classmethod
     def of(cls, both: Noisy, many_tags: int) -> Measured:
         """Read the marginals, and see which tags and resources stand out from their noise."""
         tags, resources = both.counts[:many_tags], both.counts[many_tags:]
-        bars = [_bar(both.law, each.size) for each in (tags, resources)]
-        kept_tags = standing_out(tags, bars[0], min(FEWEST, tags.size), MOST_TAGS)
-        kept = standing_out(resources, bars[1], min(FEWEST, resources.size), MOST_RESOURCES)
-        seen = int(np.count_nonzero(resources >= bars[1]))
-        laws = {"model/tags": both.law, "model/resources": both.law}
-        return cls(tags, resources, laws, kept_tags, kept, seen >= min(ENOUGH, resources.size))
+        bars = [_bar(both.distribution, weights.size) for weights in (tags, resources)]
+        kept_tags = keep_significant(tags, bars[0], min(FEWEST, tags.size), MOST_TAGS)
+        kept = keep_significant(resources, bars[1], min(FEWEST, resources.size), MOST_RESOURCES)
+        n_clear = int(np.count_nonzero(resources >= bars[1]))
+        laws = {"model/tags": both.distribution, "model/resources": both.distribution}
+        return cls(tags, resources, laws, kept_tags, kept, n_clear >= min(ENOUGH, resources.size))
 
     def next(self, norm: Norm) -> TagBound:
         """Say what is measured next: tags on resources where enough of these stand out, else tags once more."""
@@ -72,20 +72,20 @@ class Measured:
         """Take in tags on resources and tags together, and take out the noise."""
         shape = self.kept_resources.size, self.kept_tags.size
         self.noisy_pairs = released.counts[: shape[0] * shape[1]].reshape(shape)
-        deviation = math.sqrt(released.law.variance)
+        deviation = math.sqrt(released.distribution.variance)
         if norm == "l2":
-            self.together = square(released.counts[shape[0] * shape[1] :], shape[1])
+            self.together = to_symmetric_matrix(released.counts[shape[0] * shape[1] :], shape[1])
         beside = deviation * math.sqrt(2)  # twice over for weights of a half, and off the diagonal 1/√2 of that
-        self.laws["model/pairs"] = released.law
+        self.noise_distributions["model/pairs"] = released.distribution
         self.fit = denoised(self.noisy_pairs, self.tags[self.kept_tags], deviation, self.together, beside)
 
     def _take_tags(self, released: Noisy) -> None:
         """Average both measurements of the tags by how precise they are."""
-        first, second = self.laws["model/tags"].variance, released.law.variance
+        first, second = self.noise_distributions["model/tags"].variance, released.distribution.variance
         self.tags = (self.tags / first + released.counts / second) / (1 / first + 1 / second)
-        self.again = released.law
-        bar = _bar_of(1 / math.sqrt(1 / first + 1 / second), self.tags.size, released.law)
-        self.kept_tags = standing_out(self.tags, bar, min(FEWEST, self.tags.size), MOST_TAGS)
+        self.again = released.distribution
+        bar = _bar_of(1 / math.sqrt(1 / first + 1 / second), self.tags.size, released.distribution)
+        self.kept_tags = keep_significant(self.tags, bar, min(FEWEST, self.tags.size), MOST_TAGS)
 
     def chosen(self) -> dict[str, Any]:
         """Say what was decided from released numbers."""
@@ -136,33 +136,34 @@ class Measured:
 
     def story(self, grants: Mapping[str, Grant]) -> list[str]:
         """Say in plain sentences what was measured."""
-        law = self.laws["model/tags"]
-        said = [
+        law = self.noise_distributions["model/tags"]
+        sentences = [
             "Everybody counted with all they tagged, and the more of it, the less each part weighed.",
             f"The weights of all {self.tags.size:,} tags and {self.resources.size:,} resources got "
-            f"{law.in_words()}, paid with {paid(grants['marginals'])}.",
+            f"{law.in_words()}, paid with {describe_cost(grants['marginals'])}.",
         ]
         if self.fit is None and self.again is not None:
             return [
-                *said,
+                *sentences,
                 "Too few resources stood out from that noise to tell which tags belong to them, so the tags were "
-                f"measured once more, with {self.again.in_words()}, paid with {paid(grants['pairs'])}.",
+                f"measured once more, with {self.again.in_words()}, paid with {describe_cost(grants['pairs'])}.",
             ]
         more = "" if self.together is None else ", and of tags together,"
         return [
-            *said,
+            *sentences,
             f"Of what stood out, the weights of {self.kept_tags.size:,} tags on {self.kept_resources.size:,} "
-            f"resources{more} got {self.laws['model/pairs'].in_words()}, paid with {paid(grants['pairs'])}.",
+            f"resources{more} got {self.noise_distributions['model/pairs'].in_words()}, paid with "
+            f"{describe_cost(grants['pairs'])}.",
             "Most of the noise was then taken out of these, and topics were worked out from them, which costs "
             "nothing.",
         ]
 
 
-def _bar(law: Law, size: int) -> float:
+def _bar(law: NoiseDistribution, size: int) -> float:
     return _bar_of(math.sqrt(law.variance), size, law)
 
 
-def _bar_of(deviation: float, size: int, law: Law) -> float:
+def _bar_of(deviation: float, size: int, law: NoiseDistribution) -> float:
     """Return what noise alone exceeds about ``BY_CHANCE`` times among so many; lists of few have no bar."""
     rare = min(0.5, BY_CHANCE / max(size, 1))
     if isinstance(law, DiscreteLaplace):
@@ -171,7 +172,7 @@ def _bar_of(deviation: float, size: int, law: Law) -> float:
 
 
 def _texts(ids: tuple[str, ...] | tuple[int, ...]) -> NDArray[np.object_]:
-    return np.array([str(each) for each in ids], dtype=object)
+    return np.array([str(value) for value in ids], dtype=object)
 
 
 def _listed(

@@ -42,11 +42,11 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from headcount.accounting.budget import Amount, Grant, Price, Priced
+from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.bounds import (
     FIXED_POINT,
-    UNDRAWN,
+    NO_SECRET,
     Noisy,
     Sensitivity,
     Taggers,
@@ -59,10 +59,10 @@ from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.events.tag_log import TagLog
-from headcount.methods.method import ONE_ID, PUBLIC_LISTS, Bounds, Staged, paid, what_counted
+from headcount.methods.method import ONE_ID, PUBLIC_LISTS, Bounds, Staged, describe_cost, describe_filters
 from headcount.methods.tags.measurements import Measured
-from headcount.noise import NoiseSource, add, norm_of
-from headcount.noise.stages import Stage, Stages, share_out, shared
+from headcount.noise import NoiseSource, add_noise, noise_norm
+from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
 from headcount.releases.release import Interval, Release
 
 
@@ -74,7 +74,7 @@ class TagModel(Staged):
     >>> records = [(f"u{n}", "film", "funny") for n in range(90)] + [("eve", "play", "sad")]
     >>> log = TagLog.listing(records, resources=["film", "play"], vocabulary=["funny", "sad"])
     >>> model = TagModel().release(log, Grant("8", "1e-6"), SeededNoise(1)).tables["model/tags"]
-    >>> [round(each) for each in model["weight"].to_pylist()]
+    >>> [round(weight) for weight in model["weight"].to_pylist()]
     [89, 2]
     """
 
@@ -85,7 +85,7 @@ class TagModel(Staged):
 
     shares: Mapping[str, Amount] | None = None
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """The ε and δ of the grant, for adding or removing a user."""
         return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=(PUBLIC_LISTS, ONE_ID))
 
@@ -98,7 +98,7 @@ class TagModel(Staged):
                 "a tag log has no --context-of user, --times or --value", remedy="make it with headcount.read_tags"
             )
 
-    def stages(self, log: EventLog, price: Price) -> Stages:
+    def stages(self, log: EventLog, price: Cost) -> Stages:
         """Three measurements, in shares that were best on one half of the users of Last.fm (HetRec 2011).
 
         With δ, marginals and pairs share ρ by their shares squared, since ρ goes with the square of ε. What is
@@ -108,47 +108,51 @@ class TagModel(Staged):
             "marginals",
             Decimal("0.4"),
             gaussian=bool(price.delta),
-            moves=TagMarginals(norm_of(price)).sensitivity(TagLog.of_log(log)),
+            sensitivity=TagMarginals(noise_norm(price)).sensitivity(TagLog.of_log(log)),
             unit=FIXED_POINT,
             tells=("model/tags", "model/resources"),
         )
         pairs = Stage("pairs", Decimal("0.58"), gaussian=marginals.gaussian)
-        people = Stage("people", Decimal("0.02"), moves=Sensitivity.of_l1(1), tells=("model/people",))
-        marginals, pairs, people = shared([marginals, pairs, people], self.shares)
+        user_count = Stage("people", Decimal("0.02"), sensitivity=Sensitivity.of_l1(1), tells=("model/people",))
+        marginals, pairs, user_count = normalize_split([marginals, pairs, user_count], self.shares)
         first = (marginals.share**2 / (marginals.share**2 + pairs.share**2)).quantize(Decimal("1e-9"))
-        return replace(marginals, of_rho=first), replace(pairs, of_rho=1 - first), people
+        return replace(marginals, of_rho=first), replace(pairs, of_rho=1 - first), user_count
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Measure three times, and work the model out."""
         self.check(log)
         tagged, engine = TagLog.of_log(log), engine or LocalEngine()
-        guarantee, norm = self.guarantee(grant), norm_of(grant.price)
-        grants = share_out(self.stages(tagged, grant.price), grant)
-        people = add(engine.measure(tagged, Taggers(), UNDRAWN), grants["people"], noise)
-        both = add(engine.measure(tagged, TagMarginals(norm), UNDRAWN), grants["marginals"], noise)
-        found = Measured.of(both, len(tagged.vocabulary.ids))
-        exact = engine.measure(tagged, found.next(norm), UNDRAWN)
-        found.take(add(exact, grants["pairs"], noise), norm)
-        laws = {**found.laws, "model/people": people.law}
+        guarantee, norm = self.guarantee(grant), noise_norm(grant.cost)
+        grants = split_among_stages(self.stages(tagged, grant.cost), grant)
+        user_count = add_noise(engine.measure(tagged, Taggers(), NO_SECRET), grants["people"], noise)
+        both = add_noise(engine.measure(tagged, TagMarginals(norm), NO_SECRET), grants["marginals"], noise)
+        measured = Measured.of(both, len(tagged.vocabulary.ids))
+        exact = engine.measure(tagged, measured.next(norm), NO_SECRET)
+        measured.take(add_noise(exact, grants["pairs"], noise), norm)
+        laws = {**measured.noise_distributions, "model/people": user_count.distribution}
         return Release(
             method=self.name,
             guarantee=guarantee,
             noise=laws,
-            tables={**found.tables(tagged), "model/people": _people(people)},
+            tables={**measured.tables(tagged), "model/people": _user_count_table(user_count)},
             interval=Interval(level=0.95, covers="true"),
             counts="users",
             bounded="everything each person tagged, weighted down to a length of 1",
-            chosen={"model/pairs": found.chosen()},
-            steps=(*what_counted(tagged), *found.story(grants), _story_of_people(people, grants["people"])),
+            chosen={"model/pairs": measured.chosen()},
+            steps=(
+                *describe_filters(tagged),
+                *measured.story(grants),
+                _describe_user_count(user_count, grants["people"]),
+            ),
             catalogue=tagged.catalogue.digest,
             simulated=not noise.is_private,
         )
 
 
-def _people(people: Noisy) -> pa.Table:
-    width, number = people.law.half_width(0.95), float(people.counts[0])
+def _user_count_table(user_count: Noisy) -> pa.Table:
+    width, number = user_count.distribution.half_width(0.95), float(user_count.counts[0])
     return pa.table({"users": [number], "low": [number - width], "high": [number + width]})
 
 
-def _story_of_people(people: Noisy, grant: Grant) -> str:
-    return f"The number of people got {people.law.in_words()}, paid with {paid(grant)}."
+def _describe_user_count(user_count: Noisy, grant: Grant) -> str:
+    return f"The number of people got {user_count.distribution.in_words()}, paid with {describe_cost(grant)}."

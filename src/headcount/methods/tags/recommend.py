@@ -48,18 +48,24 @@ class ReleasedModel:
         """Read a release."""
         if "model/tags" not in release.tables:
             raise UsageError("this release holds no tag model", remedy="make one with `headcount tags release`")
-        words, things = release.tables["model/tags"], release.tables["model/resources"]
+        words, resources = release.tables["model/tags"], release.tables["model/resources"]
         tags = tuple(words["tag"].to_pylist())
         stands_out = np.asarray(words["stands_out"].to_numpy(zero_copy_only=False), dtype=np.bool_)
         popular = np.where(stands_out, np.maximum(words["weight"].to_numpy(), 0.0), 0.0)
         on: dict[str, Floats] = {}
         if "model/pairs" in release.tables:
             on = _rows(release, {tag: place for place, tag in enumerate(tags)})
-        pairs = zip(things["resource"].to_pylist(), things["label"].to_pylist(), strict=True)
+        pairs = zip(resources["resource"].to_pylist(), resources["label"].to_pylist(), strict=True)
         names = {label or resource: resource for resource, label in pairs}
         named = dict(zip(tags, words["label"].to_pylist(), strict=True))
         labels = {tag: label for tag, label in named.items() if label}
-        return cls(tags, popular, on, names | {each: each for each in things["resource"].to_pylist()}, labels)
+        return cls(
+            tags,
+            popular,
+            on,
+            names | {resource: resource for resource in resources["resource"].to_pylist()},
+            labels,
+        )
 
     def resource(self, given: str) -> str:
         """Return the resource that an id or a label stands for."""
@@ -89,10 +95,10 @@ class ReleasedModel:
         """Return the best tags for a resource; ``mine`` are a person's own, one for each assignment."""
         scores = dict(zip(self.tags, (OF_OTHERS * self.of_others(self.resource(resource))).tolist(), strict=True))
         by_label = {label: tag for tag, label in self.labels.items()}
-        own = Counter(by_label.get(each, each) for each in mine)
+        own = Counter(by_label.get(own_tag, own_tag) for own_tag in mine)
         for tag, times in own.items():
             scores[tag] = scores.get(tag, 0.0) + times / own.total()
-        best = sorted(scores.items(), key=lambda each: -each[1])[:k]
+        best = sorted(scores.items(), key=lambda scored_tag: -scored_tag[1])[:k]
         return [
             {"rank": rank, "tag": tag, "label": self.labels.get(tag), "score": score}
             for rank, (tag, score) in enumerate(best, 1)
@@ -106,8 +112,8 @@ def _rows(release: Release, places: Mapping[str, int]) -> dict[str, Floats]:
     many = tags.index(tags[0], 1) if tags.count(tags[0]) > 1 else len(tags)
     weights = pairs["weight"].to_numpy().reshape(-1, many)
     at = np.array([places[tag] for tag in tags[:many]])
-    found = {}
+    rows = {}
     for name, row in zip(resources[::many], weights, strict=True):
-        found[name] = np.zeros(len(places))
-        found[name][at] = row
-    return found
+        rows[name] = np.zeros(len(places))
+        rows[name][at] = row
+    return rows

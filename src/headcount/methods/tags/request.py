@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from headcount._internal.parameters import Flag
 from headcount.accounting.guarantee import Standing
 from headcount.errors import UsageError
-from headcount.methods.request import ChoosingRequest, shares_flag
+from headcount.methods.request import MethodRequest, shares_flag
 from headcount.methods.tags import ASSIGNMENTS, FAMILY, RESOURCES, TAGS
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headcount.methods.method import Method
 
 
-class TagsRequest(ChoosingRequest):
+class TagsRequest(MethodRequest):
     """A release of tags: by which method, at which price; a δ allows for Gaussian noise.
 
     >>> request = TagsRequest(epsilon="1", delta="1e-6")
@@ -56,7 +56,7 @@ class TagsRequest(ChoosingRequest):
 
     def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:  # noqa: ARG002
         """Return the columns of the tables that there always are."""
-        return {each.name: each.columns for each in ((ASSIGNMENTS,) if self._is_claimed else (TAGS, RESOURCES))}
+        return {table.name: table.columns for table in ((ASSIGNMENTS,) if self._is_claimed else (TAGS, RESOURCES))}
 
     def cells(self, log: EventLog) -> dict[str, int]:
         """Return how many weights are measured whatever the data."""

@@ -23,29 +23,29 @@ FEW_TOPICS = 1.0
 """How evenly topics are spread over a person: the smaller, the fewer."""
 
 
-def profiles(release: Release, seed: int) -> pa.Table:
+def synthesize(release: Release, seed: int) -> pa.Table:
     """Draw a table of user, resource and tag."""
     if "model/people" not in release.tables:
         raise UsageError("this release holds no model of people", remedy="release with the method tag-model")
-    people = max(0, round(release.tables["model/people"]["users"][0].as_py()))
+    users = max(0, round(release.tables["model/people"]["users"][0].as_py()))
     resources, tags, weights = _weights(release)
     draws = np.random.Generator(np.random.PCG64(seed))
-    mean = _pairs_a_person(float(weights.sum()), people, gaussian="model/together" in release.tables)
-    sizes = draws.geometric(1 / mean, size=people)
+    mean = _pairs_per_user(float(weights.sum()), users, gaussian="model/together" in release.tables)
+    sizes = draws.geometric(1 / mean, size=users)
     many = len(set(release.tables["model/topics"]["topic"].to_pylist()))
     about, words = topics(weights, many)
     heavy = about.sum(axis=0) / max(float(about.sum()), 1e-12)
     about = about / np.maximum(about.sum(axis=0), 1e-12)
-    shares = draws.dirichlet(np.maximum(FEW_TOPICS * heavy, 1e-6), size=people)
+    shares = draws.dirichlet(np.maximum(FEW_TOPICS * heavy, 1e-6), size=users)
     user, resource, tag = ([np.empty(0, dtype=np.int64)] for _ in range(3))
-    for person in range(people):
+    for person in range(users):
         for topic, some in enumerate(draws.multinomial(sizes[person], shares[person])):
             if some:
                 user.append(np.full(some, person))
                 resource.append(draws.choice(resources.size, some, p=about[:, topic] / about[:, topic].sum()))
                 tag.append(draws.choice(tags.size, some, p=words[topic] / words[topic].sum()))
-    triples = np.unique(np.stack([np.concatenate(each) for each in (user, resource, tag)]), axis=1)
-    named = {"user": np.array([f"synthetic-{n + 1}" for n in range(people)], dtype=object)[triples[0]]}
+    triples = np.unique(np.stack([np.concatenate(parts) for parts in (user, resource, tag)]), axis=1)
+    named = {"user": np.array([f"synthetic-{n + 1}" for n in range(users)], dtype=object)[triples[0]]}
     return pa.table(
         {
             "user": pa.array(named["user"], pa.string()),
@@ -59,8 +59,8 @@ def _weights(release: Release) -> tuple[NDArray[np.object_], NDArray[np.object_]
     """Return what to draw from: resources, tags and weights; if pairs were not measured, tags are alike on all."""
     if "model/pairs" in release.tables:
         pairs = release.tables["model/pairs"]
-        names, words = (np.array(pairs[each].to_pylist(), dtype=object) for each in ("resource", "tag"))
-        resources, tags = (np.array(list(dict.fromkeys(each)), dtype=object) for each in (names, words))
+        names, words = (np.array(pairs[entry].to_pylist(), dtype=object) for entry in ("resource", "tag"))
+        resources, tags = (np.array(list(dict.fromkeys(entry)), dtype=object) for entry in (names, words))
         weights = pairs["weight"].to_numpy().reshape(resources.size, tags.size)
         return resources, tags, np.maximum(weights, 1e-9)
     sides = []
@@ -72,12 +72,12 @@ def _weights(release: Release) -> tuple[NDArray[np.object_], NDArray[np.object_]
     return resources, tags, np.outer(left, right / right.sum())
 
 
-def _pairs_a_person(total: float, people: int, *, gaussian: bool) -> float:
+def _pairs_per_user(total: float, users: int, *, gaussian: bool) -> float:
     """Return how many pairs a person has about: √n is what they weigh, on average over people.
 
-    >>> _pairs_a_person(300.0, 100, gaussian=True), _pairs_a_person(50.0, 100, gaussian=True)
+    >>> _pairs_per_user(300.0, 100, gaussian=True), _pairs_per_user(50.0, 100, gaussian=True)
     (9.0, 1.0)
     """
-    if not gaussian or not people:
+    if not gaussian or not users:
         return float(USUAL)
-    return max(1.0, (total / people) ** 2)
+    return max(1.0, (total / users) ** 2)

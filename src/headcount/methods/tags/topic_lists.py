@@ -14,12 +14,12 @@ def topic_lists(release: Release, k: int) -> list[dict[str, Any]]:
         raise UsageError("this release holds no topics", remedy="release with the method tag-model")
     words = release.tables["model/tags"]
     labels = dict(zip(words["tag"].to_pylist(), words["label"].to_pylist(), strict=True))
-    found: dict[int, dict[str, Any]] = {}
+    topics: dict[int, dict[str, Any]] = {}
     for row in release.tables["model/topics"].to_pylist():
-        topic = found.setdefault(row["topic"], {"topic": row["topic"], "weight": row["weight"], "tags": []})
+        topic = topics.setdefault(row["topic"], {"topic": row["topic"], "weight": row["weight"], "tags": []})
         topic["tags"].append({"tag": row["tag"], "name": labels[row["tag"]] or row["tag"], "share": row["share"]})
-    total = sum(each["weight"] for each in found.values()) or 1.0
-    for topic in found.values():
+    total = sum(released_topic["weight"] for released_topic in topics.values()) or 1.0
+    for topic in topics.values():
         topic["weight"] /= total
-        topic["tags"] = sorted(topic["tags"], key=lambda each: -each["share"])[:k]
-    return list(found.values())
+        topic["tags"] = sorted(topic["tags"], key=lambda tag: -tag["share"])[:k]
+    return list(topics.values())

@@ -6,8 +6,8 @@ count, and an item is there if somebody's choice has it.
 
 Why it is private
     One user who joins adds 1 to the people of at most min(l, groups) groups, at most l to the records of all
-    groups together, and at most l items: :func:`headcount.bounds.distinct`. Discrete Laplace noise for each of
-    these is paid with its own part of the grant, and they sum to it.
+    groups together, and at most l items: :func:`headcount.bounds.count_distinct`. Discrete Laplace noise for each
+    of these is paid with its own part of the grant, and they sum to it.
 """
 
 from __future__ import annotations
@@ -19,46 +19,57 @@ import numpy as np
 import pyarrow as pa
 
 from headcount.accounting.budget import Grant
-from headcount.accounting.noise_distributions import Law
-from headcount.bounds import Bounded, By, PersonGroups, PersonValues, Sample, Sensitivity, Support, distinct
-from headcount.bounds.bound import UNDRAWN
+from headcount.accounting.noise_distributions import NoiseDistribution
+from headcount.bounds import (
+    Bounded,
+    By,
+    KeySupport,
+    SampleRecords,
+    Sensitivity,
+    UserGroups,
+    UserValues,
+    count_distinct,
+)
+from headcount.bounds.bound import NO_SECRET
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.methods.counts.tables import LEVEL
 from headcount.methods.totals import GROUPS
-from headcount.noise import NoiseSource, add
-from headcount.noise.stages import Stage, share_out, shared
+from headcount.noise import NoiseSource, add_noise
+from headcount.noise.stages import Stage, normalize_split, split_among_stages
 
-Noised = dict[str, tuple[list[float], Law]]
+GroupNumbers = dict[str, tuple[list[float], NoiseDistribution]]
 """The numbers of each kind, by group, and their noise."""
 
 
 def group_stages(log: EventLog, limit: int, by: By, *, count_items: bool) -> tuple[Stage, ...]:
     """Return a stage for each kind of number."""
-    weighed = PersonValues(limit, by=by)
+    weighed = UserValues(limit, by=by)
     most = min(limit, weighed.groups(log))
     stages = [
-        Stage("users", moves=Sensitivity.of_l1(most), tells=("users of groups",)),
-        Stage("records", moves=Sensitivity.of_l1(weighed.most), unit=weighed.unit, tells=("records of groups",)),
+        Stage("users", sensitivity=Sensitivity.of_l1(most), tells=("users of groups",)),
+        Stage(
+            "records", sensitivity=Sensitivity.of_l1(weighed.most), unit=weighed.unit, tells=("records of groups",)
+        ),
     ]
     if count_items:
-        stages.append(Stage("items", moves=Sensitivity.of_l1(limit), tells=("items of groups",)))
-    return shared(stages)
+        stages.append(Stage("items", sensitivity=Sensitivity.of_l1(limit), tells=("items of groups",)))
+    return normalize_split(stages)
 
 
 def group_totals(
     log: EventLog, limit: int, by: By, grant: Grant, noise: NoiseSource, engine: Engine, *, count_items: bool
-) -> Noised:
+) -> GroupNumbers:
     """Spend the grant on the numbers of each group."""
-    grants = share_out(group_stages(log, limit, by, count_items=count_items), grant)
-    found: dict[str, Bounded] = {
-        "users": engine.measure(log, PersonGroups(limit, by), UNDRAWN),
-        "records": engine.measure(log, PersonValues(limit, by=by), UNDRAWN),
+    grants = split_among_stages(group_stages(log, limit, by, count_items=count_items), grant)
+    measured: dict[str, Bounded] = {
+        "users": engine.measure(log, UserGroups(limit, by), NO_SECRET),
+        "records": engine.measure(log, UserValues(limit, by=by), NO_SECRET),
     }
     if count_items:
-        found["items"] = distinct_items(log, limit, noise, engine, by=by)
-    noisy = {kind: add(each, grants[kind], noise) for kind, each in found.items()}
-    return {kind: (each.counts.ravel().tolist(), each.law) for kind, each in noisy.items()}
+        measured["items"] = distinct_items(log, limit, noise, engine, by=by)
+    noisy = {kind: add_noise(entry, grants[kind], noise) for kind, entry in measured.items()}
+    return {kind: (entry.counts.ravel().tolist(), entry.distribution) for kind, entry in noisy.items()}
 
 
 def distinct_items(
@@ -70,31 +81,33 @@ def distinct_items(
     """
     log = replace(log, roles=replace(log.roles, value=None), value_range=None)
     if not log.has_catalogue:
-        return distinct(engine.measure(log, Support(limit), noise.key()))
-    counts = engine.measure(replace(log, counting="users"), Sample(limit), noise.key())
-    return distinct(counts.edges if by == "contexts" else counts.items)
+        return count_distinct(engine.measure(log, KeySupport(limit), noise.key()))
+    counts = engine.measure(replace(log, counting="users"), SampleRecords(limit), noise.key())
+    return count_distinct(counts.edges if by == "contexts" else counts.items)
 
 
-def names_of_groups(log: EventLog, by: By | None) -> list[str | None]:
+def group_names(log: EventLog, by: By | None) -> list[str | None]:
     """Return what groups are called: contexts, or items; the unknown context and the whole log have no name."""
     if by == "items":
-        return [str(each) for each in log.catalogue.ids]
+        return [str(item_id) for item_id in log.catalogue.ids]
     if by is None or log.context is None:
         return [None]
     return [*log.context.labels, None]
 
 
-def group_table(names: list[str | None], found: Noised) -> pa.Table:
+def group_table(names: list[str | None], numbers_by_kind: GroupNumbers) -> pa.Table:
     """Return the numbers of all groups, one kind after the other."""
-    columns = list(zip(*_rows(names, found), strict=True))
+    columns = list(zip(*_rows(names, numbers_by_kind), strict=True))
     kinds = (pa.string(), pa.string(), pa.float64(), pa.float64(), pa.float64())
     return pa.table(
         {name: pa.array(column, kind) for name, column, kind in zip(GROUPS.columns, columns, kinds, strict=True)}
     )
 
 
-def _rows(names: list[str | None], found: Noised) -> Iterator[tuple[str | None, str, float, float, float]]:
-    for kind, (numbers, law) in found.items():
-        wide = law.half_width(LEVEL)
+def _rows(
+    names: list[str | None], numbers_by_kind: GroupNumbers
+) -> Iterator[tuple[str | None, str, float, float, float]]:
+    for kind, (numbers, distribution) in numbers_by_kind.items():
+        wide = distribution.half_width(LEVEL)
         for name, number in zip(names, np.asarray(numbers).tolist(), strict=True):
             yield name, kind, number, number - wide, number + wide

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import InvalidOperation
 from typing import Any
 
-from headcount._internal.parameters import exact
+from headcount._internal.parameters import read_decimal
 from headcount.errors import UsageError
 
 WHOLE = 1000
@@ -25,15 +25,15 @@ def read_quantiles(given: Any) -> tuple[int, ...] | None:
         return None
     parts = given.split(",") if isinstance(given, str) else list(given) if hasattr(given, "__iter__") else [given]
     try:
-        read = [WHOLE * exact(part) for part in parts]
+        thousandths = [WHOLE * read_decimal(part) for part in parts]
     except InvalidOperation as error:
         raise UsageError("--quantiles must be numbers between 0 and 1", given=given, remedy=_EXAMPLE) from error
-    for part in read:
+    for part in thousandths:
         if not (part.is_finite() and 0 < part < WHOLE and part == int(part)):
             raise UsageError(
                 f"--quantiles must lie between 0.001 and 0.999, in thousandths, which {part / WHOLE} does not",
                 remedy=_EXAMPLE,
             )
-    if not read or len(set(read)) < len(read) or len(read) > _MOST:
+    if not thousandths or len(set(thousandths)) < len(thousandths) or len(thousandths) > _MOST:
         raise UsageError("--quantiles must be different ones, 99 at most", given=given, remedy=_EXAMPLE)
-    return tuple(sorted(int(part) for part in read))
+    return tuple(sorted(int(part) for part in thousandths))

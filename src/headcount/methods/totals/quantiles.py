@@ -8,7 +8,7 @@ divided between them: :mod:`headcount.bounds.scores.quantile_scores`.
 
 Why it is private
     *One level.* Given what the levels before released, its parts are public and do not overlap. A choice is made
-    in each by :func:`headcount.noise.choose_together`, whose promise is ε for all of them together, since a
+    in each by :func:`headcount.noise.choose_in_parallel`, whose promise is ε for all of them together, since a
     person's weights in all parts and groups sum to at most what they may weigh:
     :mod:`headcount.bounds.scores.quantile_scores`.
 
@@ -22,8 +22,8 @@ How far off they are
     all it holds and that of where it is divided. The first is no more than the second, so no more than R, and the
     second no more than 2 R. Where a part is divided moves what is sought on both sides by a mean of such errors at
     most. All together make the ranks that are released beside each value, with t such that all errors on the way
-    hold together. Not in them is that a cell is divided into no more than ``POSITIONS``: where one value holds a
-    share w of all records, ranks of more than ``AT_ONCE`` quantiles can be off by w / 16 more.
+    hold together. Not in them is that a cell is divided into no more than ``POSITIONS_PER_CELL``: where one value
+    holds a share w of all records, ranks of more than ``AT_ONCE`` quantiles can be off by w / 16 more.
 
 Departures from the paper
     Records are weighed, and not drawn, so that whoever has many counts with all of them. Points are those of a
@@ -48,12 +48,20 @@ import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Floats, Integers
-from headcount.accounting.budget import Grant, Price
-from headcount.bounds import POSITIONS, Bounded, FixedRange, Part, Row, ValueGrid, rank_scores
+from headcount.accounting.budget import Cost, Grant
+from headcount.bounds import (
+    POSITIONS_PER_CELL,
+    Bounded,
+    FixedRange,
+    QuantilePart,
+    QuantileRow,
+    ValueGrid,
+    quantile_scores,
+)
 from headcount.methods.totals import QUANTILES
 from headcount.methods.totals.quantile_targets import WHOLE
-from headcount.noise import NoiseSource, choose_together
-from headcount.noise.stages import Stage, Stages, share_out, shared
+from headcount.noise import NoiseSource, choose_in_parallel
+from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
 
 _STEPS = 1024  # of a grid, at most
 
@@ -82,10 +90,10 @@ class Split(NamedTuple):
 class Points:
     """The points of a grid between two ends: each value counts at the point next to it.
 
-    >>> points = Points.of(FixedRange(1, 5, 1))
+    >>> points = Points.spanning(FixedRange(1, 5, 1))
     >>> points.steps, points.values[[0, 512, 1024]].tolist(), points.grid.size
     (1024, [1.0, 3.0, 5.0], 1025)
-    >>> Points.of(FixedRange(0, 100, 1)).steps
+    >>> Points.spanning(FixedRange(0, 100, 1)).steps
     1000
     """
 
@@ -94,7 +102,7 @@ class Points:
     steps: int
 
     @classmethod
-    def of(cls, within: FixedRange) -> Points:
+    def spanning(cls, within: FixedRange) -> Points:
         """Return as many points as there may be; where whole numbers can be among them, they are."""
         low, high, unit = within.low, within.high, within.unit
         whole = (high - low) // unit if low % unit == high % unit == 0 else 0
@@ -121,17 +129,17 @@ def levels(many: int) -> list[list[Split]]:
     >>> [[split.chosen for split in level] for level in levels(7)]
     [[(3,)], [(0, 1, 2), (4, 5, 6)]]
     """
-    found, gaps = list[list[Split]](), [(-1, many)]
+    splits_by_level, gaps = list[list[Split]](), [(-1, many)]
     while gaps:
-        found.append([_split(low, high) for low, high in gaps])
+        splits_by_level.append([_split(low, high) for low, high in gaps])
         both = [
-            each
-            for split in found[-1]
+            gap
+            for split in splits_by_level[-1]
             if split.divides
-            for each in ((split.low, split.chosen[0]), (split.chosen[0], split.high))
+            for gap in ((split.low, split.chosen[0]), (split.chosen[0], split.high))
         ]
         gaps = [(low, high) for low, high in both if high - low > 1]
-    return found
+    return splits_by_level
 
 
 def _split(low: int, high: int) -> Split:
@@ -139,51 +147,53 @@ def _split(low: int, high: int) -> Split:
     return Split(tuple(between) if len(between) <= AT_ONCE else ((low + high) // 2,), low, high)
 
 
-def level_stages(asked: Sequence[int]) -> Stages:
+def level_stages(targets: Sequence[int]) -> Stages:
     """Return a stage for each level, with its share.
 
     >>> [(stage.name, round(stage.share, 3)) for stage in level_stages((100, 250, 500, 750, 900))]
     [('level 1', Decimal('0.305')), ('level 2', Decimal('0.695'))]
     """
     stages = []
-    for number, level in enumerate(levels(len(asked)), 1):
-        error = sum(_reach(split, at, asked) for split in level for at in split.chosen)
+    for number, level in enumerate(levels(len(targets)), 1):
+        error = sum(_weight_sensitivity(split, at, targets) for split in level for at in split.chosen)
         stages.append(Stage(f"level {number}", Decimal(f"{math.sqrt(error):.6f}")))
-    return shared(stages)
+    return normalize_split(stages)
 
 
-def _ends(split: Split, asked: Sequence[int]) -> tuple[int, int]:
+def _ends(split: Split, targets: Sequence[int]) -> tuple[int, int]:
     """Return the shares that a split lies between."""
-    low = 0 if split.low < 0 else asked[split.low]
-    return low, WHOLE if split.high == len(asked) else asked[split.high]
+    low = 0 if split.low < 0 else targets[split.low]
+    return low, WHOLE if split.high == len(targets) else targets[split.high]
 
 
-def _reach(split: Split, at: int, asked: Sequence[int]) -> float:
+def _weight_sensitivity(split: Split, at: int, targets: Sequence[int]) -> float:
     """Return by how much one person moves two positions of a quantile differently, at most, in their weight."""
-    low, high = _ends(split, asked)
-    return 2 * max(asked[at] - low, high - asked[at]) / (high - low)
+    low, high = _ends(split, targets)
+    return 2 * max(targets[at] - low, high - targets[at]) / (high - low)
 
 
-def choose_quantiles(weights: Bounded, asked: Sequence[int], grant: Grant, source: NoiseSource) -> Integers:
+def choose_quantiles(weights: Bounded, targets: Sequence[int], grant: Grant, source: NoiseSource) -> Integers:
     """Spend the grant, level by level; return the cell of each quantile of each group.
 
     What lies between two quantiles that came out at the same position is chosen there, too.
     """
     groups, cells = weights.shape
-    chosen = np.zeros((groups, len(asked) + 2), dtype=np.int64)  # with both ends, which are no quantiles
-    chosen[:, -1] = cells * POSITIONS
-    grants = share_out(level_stages(asked), grant)
-    for level, own in zip(levels(len(asked)), grants.values(), strict=True):
+    chosen = np.zeros((groups, len(targets) + 2), dtype=np.int64)  # with both ends, which are no quantiles
+    chosen[:, -1] = cells * POSITIONS_PER_CELL
+    grants = split_among_stages(level_stages(targets), grant)
+    for level, own in zip(levels(len(targets)), grants.values(), strict=True):
         parts = [
-            (group, split, _part(group, split, asked, chosen[group])) for group in range(groups) for split in level
+            (group, split, _part(group, split, targets, chosen[group]))
+            for group in range(groups)
+            for split in level
         ]
         for group, split, part in parts:
             chosen[group, _places(split)] = part.first
-        parts = [each for each in parts if each[2].first < each[2].last]
-        picked = choose_together(rank_scores(weights, [part for _, _, part in parts]), own, source)
-        for (group, split, part), found in zip(parts, picked, strict=True):
-            chosen[group, _places(split)] = part.positions(found)
-    return np.asarray(chosen[:, 1:-1] // POSITIONS)
+        parts = [entry for entry in parts if entry[2].first < entry[2].last]
+        choices = choose_in_parallel(quantile_scores(weights, [part for _, _, part in parts]), own, source)
+        for (group, split, part), choice in zip(parts, choices, strict=True):
+            chosen[group, _places(split)] = part.positions(choice)
+    return np.asarray(chosen[:, 1:-1] // POSITIONS_PER_CELL)
 
 
 def _places(split: Split) -> slice:
@@ -191,58 +201,68 @@ def _places(split: Split) -> slice:
     return slice(split.chosen[0] + 1, split.chosen[-1] + 2)
 
 
-def _part(group: int, split: Split, asked: Sequence[int], chosen: Integers) -> Part | Row:
-    low, high = _ends(split, asked)
+def _part(group: int, split: Split, targets: Sequence[int], chosen: Integers) -> QuantilePart | QuantileRow:
+    low, high = _ends(split, targets)
     own = group, int(chosen[split.low + 1]), int(chosen[split.high + 1])
-    below = tuple(asked[at] - low for at in split.chosen)
-    return Part(*own, below[0], high - low, split.divides) if len(below) == 1 else Row(*own, below, high - low)
+    below = tuple(targets[at] - low for at in split.chosen)
+    return (
+        QuantilePart(*own, below[0], high - low, split.divides)
+        if len(below) == 1
+        else QuantileRow(*own, below, high - low)
+    )
 
 
-def furthest_off(asked: Sequence[int], most: float, cells: int, price: Price, risk: float) -> Floats:
+def max_rank_errors(targets: Sequence[int], most: float, cells: int, cost: Cost, risk: float) -> Floats:
     """Return how far the rank of each quantile can be from what was asked for, in records, but for a ``risk``.
 
     ``most`` is how many records one person may weigh. Each quantile holds by itself.
 
-    >>> furthest_off((100, 500, 900), 1, 512, Price.of("1"), 0.05).round(1).tolist()
+    >>> max_rank_errors((100, 500, 900), 1, 512, Cost.of("1"), 0.05).round(1).tolist()
     [35.9, 19.9, 35.9]
     """
-    made = levels(len(asked))
-    prices = share_out(level_stages(asked), price).values()
-    surely = math.log(len(made) / risk)
-    divided = dict.fromkeys((-1, len(asked)), 0.0)  # how far off it can be where a part was divided
-    off = dict[int, float]()
-    for level, own in zip(made, prices, strict=True):
+    split_levels = levels(len(targets))
+    costs = split_among_stages(level_stages(targets), cost).values()
+    surely = math.log(len(split_levels) / risk)
+    divided = dict.fromkeys((-1, len(targets)), 0.0)  # how far off it can be where a part was divided
+    rank_errors = dict[int, float]()
+    for level, own in zip(split_levels, costs, strict=True):
         for split in level:
-            low, high = _ends(split, asked)
+            low, high = _ends(split, targets)
             many = (
-                cells * POSITIONS if split.divides else math.comb(cells + len(split.chosen) - 1, len(split.chosen))
+                cells * POSITIONS_PER_CELL
+                if split.divides
+                else math.comb(cells + len(split.chosen) - 1, len(split.chosen))
             )
             for at in split.chosen:
-                part = (asked[at] - low) / (high - low)
+                part = (targets[at] - low) / (high - low)
                 carried = (1 - part) * divided[split.low] + part * divided[split.high]
-                chosen = (math.log(many) + surely) * _reach(split, at, asked) * most / float(own.epsilon)
-                off[at], divided[at] = carried + chosen, carried + 2 * chosen
-    return np.array([off[at] for at in range(len(asked))])
+                chosen = (
+                    (math.log(many) + surely) * _weight_sensitivity(split, at, targets) * most / float(own.epsilon)
+                )
+                rank_errors[at], divided[at] = carried + chosen, carried + 2 * chosen
+    return np.array([rank_errors[at] for at in range(len(targets))])
 
 
 def quantile_table(
-    names: Sequence[str | None], asked: Sequence[int], values: Floats, off: Floats, many: Floats
+    names: Sequence[str | None], targets: Sequence[int], values: Floats, rank_errors: Floats, many: Floats
 ) -> pa.Table:
     """Return the quantiles of each group, with the ranks they may have if there are ``many`` records or more."""
     rows = [
         (name, at / WHOLE, value, *_ranks(at / WHOLE, far, least))
         for name, row, least in zip(names, values.tolist(), many.tolist(), strict=True)
-        for at, value, far in zip(asked, row, off.tolist(), strict=True)
+        for at, value, far in zip(targets, row, rank_errors.tolist(), strict=True)
     ]
     kinds = (pa.string(), *[pa.float64()] * 4)
     columns = zip(QUANTILES.columns, zip(*rows, strict=True), kinds, strict=True)
     return pa.table({name: pa.array(column, kind) for name, column, kind in columns})
 
 
-def _ranks(at: float, off: float, many: float) -> tuple[float, float]:
+def _ranks(at: float, rank_error: float, many: float) -> tuple[float, float]:
     """Return between which ranks a value lies: anywhere, if there may be no more records than that.
 
     >>> _ranks(0.5, 30.0, 600.0), _ranks(0.5, 30.0, -4.0)
     ((0.45, 0.55), (0.0, 1.0))
     """
-    return (max(0.0, at - off / many), min(1.0, at + off / many)) if many > off else (0.0, 1.0)
+    return (
+        (max(0.0, at - rank_error / many), min(1.0, at + rank_error / many)) if many > rank_error else (0.0, 1.0)
+    )

@@ -16,11 +16,11 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headcount.accounting.budget import Grant
-from headcount.accounting.noise_distributions import Law
+from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import FixedRange
 from headcount.events.log import EventLog
 from headcount.methods.counts.tables import LEVEL
-from headcount.methods.method import paid
+from headcount.methods.method import describe_cost
 from headcount.methods.totals import FAMILY as TOTALS
 from headcount.releases.intervals import Term, half_width
 
@@ -28,22 +28,28 @@ Row = tuple[str, float, float, float]
 """A number with its name and its interval."""
 
 
-def row_of(name: str, value: float, terms: Sequence[Term]) -> Row:
+def interval_row(name: str, value: float, terms: Sequence[Term]) -> Row:
     """Return a released number with the interval that its noise gives it."""
     width = half_width(terms, LEVEL)
     return name, value, value - width, value + width
 
 
-def sum_and_mean(within: FixedRange, distances: float, law: Law, records: float, records_law: Law) -> list[Row]:
+def sum_and_mean(
+    within: FixedRange,
+    distances: float,
+    distribution: NoiseDistribution,
+    records: float,
+    records_law: NoiseDistribution,
+) -> list[Row]:
     """Work the sum and the mean out from released numbers alone.
 
     The sum carries both noises. The interval of the mean holds wherever both numbers lie within their own
     intervals, each with half of the risk.
     """
     low, middle, high = (end / within.unit for end in (within.low, within.middle, within.high))
-    total = row_of("sum", middle * records + distances, [Term(middle, records_law), Term(1.0, law)])
-    each = 1 - (1 - LEVEL) / 2
-    wide, many = law.half_width(each), records_law.half_width(each)
+    total = interval_row("sum", middle * records + distances, [Term(middle, records_law), Term(1.0, distribution)])
+    half_level = 1 - (1 - LEVEL) / 2
+    wide, many = distribution.half_width(half_level), records_law.half_width(half_level)
     mean = min(max(middle + distances / records, low), high) if records >= 1 else middle
     if records - many < 1:
         return [total, ("mean", mean, low, high)]
@@ -63,12 +69,14 @@ def totals_table(rows: Sequence[Row]) -> pa.Table:
     )
 
 
-def told_of(within: FixedRange) -> str:
+def describe_distances(within: FixedRange) -> str:
     """Say what the noise of a sum is on."""
     return f"the sum of distances from {within.middle / within.unit:g}"
 
 
-def story_of_sum(log: EventLog, within: FixedRange, limit: int, law: Law, grant: Grant) -> list[str]:
+def describe_sum(
+    log: EventLog, within: FixedRange, limit: int, distribution: NoiseDistribution, grant: Grant
+) -> list[str]:
     """Tell how values were cut, added up and released."""
     low, high = (f"{end / within.unit:g}" for end in (within.low, within.high))
     if log.value_range is not None:
@@ -78,6 +86,6 @@ def story_of_sum(log: EventLog, within: FixedRange, limit: int, law: Law, grant:
         f"The values of column {log.roles.value!r} were {finest} and cut to lie between {low} and {high}. Their "
         f"distances from {within.middle / within.unit:g} were added up; of a person with more than {limit:,} "
         f"records, the part that {limit:,} are of theirs.",
-        f"That sum got {law.in_words()}, paid with {paid(grant)}.",
+        f"That sum got {distribution.in_words()}, paid with {describe_cost(grant)}.",
         "The sum and the mean of all values were worked out from these numbers alone, which costs nothing.",
     ]

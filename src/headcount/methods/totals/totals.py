@@ -32,19 +32,19 @@ import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Floats
-from headcount.accounting.budget import Amount, Grant, Price, Priced, price_of
+from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant, cost_of
 from headcount.accounting.guarantee import Guarantee, Standing
-from headcount.accounting.noise_distributions import Law
+from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import (
-    UNDRAWN,
+    NO_SECRET,
     By,
     FixedRange,
-    PersonGroups,
-    PersonTotals,
-    PersonValues,
-    Sample,
+    KeySupport,
+    SampleRecords,
     Sensitivity,
-    Support,
+    UserGroups,
+    UserTotals,
+    UserValues,
     check_limit,
 )
 from headcount.engines.engine import Engine
@@ -52,27 +52,34 @@ from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.methods.counts.tables import LEVEL, at_most
-from headcount.methods.method import CAME_LATER, ONE_ID, Bounds, Staged, paid, what_counted
+from headcount.methods.method import CAME_LATER, ONE_ID, Bounds, Staged, describe_cost, describe_filters
 from headcount.methods.totals import GROUPS, QUANTILES
 from headcount.methods.totals.group_totals import (
     distinct_items,
+    group_names,
     group_stages,
     group_table,
     group_totals,
-    names_of_groups,
 )
 from headcount.methods.totals.quantiles import (
     MOST_CELLS,
     Points,
     choose_quantiles,
-    furthest_off,
     level_stages,
+    max_rank_errors,
     quantile_table,
 )
-from headcount.methods.totals.sums import Row, row_of, story_of_sum, sum_and_mean, told_of, totals_table
-from headcount.methods.totals.value_range import fixed_range, found_range, ladder, range_bound
-from headcount.noise import NoiseSource, add
-from headcount.noise.stages import Stage, Stages, share_out, shared
+from headcount.methods.totals.sums import (
+    Row,
+    describe_distances,
+    describe_sum,
+    interval_row,
+    sum_and_mean,
+    totals_table,
+)
+from headcount.methods.totals.value_range import estimate_range, fixed_range, range_bound, range_ends
+from headcount.noise import NoiseSource, add_noise
+from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
 from headcount.releases.formatting import per_cent
 from headcount.releases.intervals import Term
 from headcount.releases.release import Interval, Release
@@ -81,10 +88,10 @@ _WEIGHTS = "the weights that tell a range"
 
 
 @dataclass
-class _Made:
+class _ReleaseParts:
     """What a release is made of, as it comes."""
 
-    laws: dict[str, Law] = field(default_factory=dict)
+    noise_distributions: dict[str, NoiseDistribution] = field(default_factory=dict)
     tables: dict[str, pa.Table] = field(default_factory=dict)
     chosen: dict[str, dict[str, str]] = field(default_factory=dict)
     steps: list[str] = field(default_factory=list)
@@ -103,7 +110,7 @@ class Totals(Staged):
     name: ClassVar[str] = "totals"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (PersonTotals, PersonValues, PersonGroups, Sample, Support)
+    bounds: ClassVar[Bounds] = (UserTotals, UserValues, UserGroups, SampleRecords, KeySupport)
     example: ClassVar[dict[str, int]] = {"limit": 3}
 
     limit: int
@@ -115,9 +122,9 @@ class Totals(Staged):
     def __post_init__(self) -> None:
         check_limit(self.limit)
         if self.quantiles is not None or self.by is not None:
-            PersonValues(self.limit)
+            UserValues(self.limit)
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Pure ε for adding or removing a user."""
         declared = (
             f"the limit of {self.limit}, which records count at all, and the range of values, if one was given, "
@@ -141,7 +148,7 @@ class Totals(Staged):
                     f"totals cannot use {flag}: they count all people and all their records",
                     remedy=f"leave it out{more}, or narrow the records down with --where",
                 )
-        lacking = {
+        problems = {
             "--quantiles are of a value": self.quantiles is not None and log.roles.value is None,
             "--by contexts needs a context": self.by == "contexts" and log.context is None,
             "--by items needs a list of items": self.by == "items" and not log.has_catalogue,
@@ -149,176 +156,192 @@ class Totals(Staged):
             and self.by == "contexts"
             and not log.has_catalogue,
         }
-        for problem, found in lacking.items():
-            if found:
+        for problem, is_missing in problems.items():
+            if is_missing:
                 flag = {"e": "--value COL", "t": "--context COL"}.get(problem[-1], "--items FILE")
                 raise UsageError(problem, remedy=f"name it with {flag}")
 
-    def stages(self, log: EventLog, price: Price) -> Stages:
+    def stages(self, log: EventLog, price: Cost) -> Stages:
         """Each number; the sum is as fine as its noise can be drawn."""
-        made = [
-            Stage("users", Decimal("0.2"), moves=Sensitivity.of_l1(1), tells=("users",)),
-            Stage("records", Decimal("0.3"), moves=Sensitivity.of_l1(self.limit), tells=("records",)),
+        stage_list = [
+            Stage("users", Decimal("0.2"), sensitivity=Sensitivity.of_l1(1), tells=("users",)),
+            Stage("records", Decimal("0.3"), sensitivity=Sensitivity.of_l1(self.limit), tells=("records",)),
         ]
         if self.distinct:
-            made.append(Stage("items", Decimal("0.3"), moves=Sensitivity.of_l1(self.limit), tells=("items",)))
+            stage_list.append(
+                Stage("items", Decimal("0.3"), sensitivity=Sensitivity.of_l1(self.limit), tells=("items",))
+            )
         if self.by is not None:
             parts = group_stages(log, self.limit, self.by, count_items=self._items_by_group)
-            made.append(Stage("groups", Decimal("0.5"), parts=parts))
+            stage_list.append(Stage("groups", Decimal("0.5"), parts=parts))
         if log.roles.value is not None:
             if log.value_range is None:
-                made.append(Stage("range", Decimal("0.2")))
-            made.append(Stage("sum", Decimal("0.5")))
+                stage_list.append(Stage("range", Decimal("0.2")))
+            stage_list.append(Stage("sum", Decimal("0.5")))
         if self.quantiles is not None:
-            made.append(Stage("quantiles", Decimal(1), parts=level_stages(self.quantiles)))
-        stages = shared(made, self.shares)
+            stage_list.append(Stage("quantiles", Decimal(1), parts=level_stages(self.quantiles)))
+        stages = normalize_split(stage_list, self.shares)
         if log.roles.value is None:
             return stages
-        return tuple(self._known(stage, log, share_out(stages, price)["sum"]) for stage in stages)
+        return tuple(
+            self._with_sensitivity(stage, log, split_among_stages(stages, price)["sum"]) for stage in stages
+        )
 
     @property
     def _items_by_group(self) -> bool:
         return self.distinct and self.by == "contexts"
 
-    def _known(self, stage: Stage, log: EventLog, price: Price) -> Stage:
+    def _with_sensitivity(self, stage: Stage, log: EventLog, price: Cost) -> Stage:
         """Add what is known of the range and the sum without data."""
         if stage.name == "range":
-            bound = range_bound(ladder(self.limit, price))
+            bound = range_bound(range_ends(self.limit, price))
             moves = Sensitivity.of_l1(bound.most)
-            return replace(stage, moves=moves, unit=bound.unit, on=_WEIGHTS, tells=("range",))
+            return replace(stage, sensitivity=moves, unit=bound.unit, on=_WEIGHTS, tells=("range",))
         if stage.name != "sum" or log.value_range is None:
             return stage
         within = fixed_range(log.value_range, self.limit, price)
-        reach = Sensitivity.of_l1(self.limit * within.reach)
-        return replace(stage, moves=reach, unit=within.unit, on=told_of(within), tells=("sum",))
+        sum_sensitivity = Sensitivity.of_l1(self.limit * within.half_width)
+        return replace(
+            stage, sensitivity=sum_sensitivity, unit=within.unit, on=describe_distances(within), tells=("sum",)
+        )
 
-    def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:
+    def notes(self, log: EventLog, priced: CostOrGrant) -> tuple[str, ...]:
         """Say how far quantiles can be off, and what is not known of a sum."""
-        price = price_of(priced)
-        parts, said = share_out(self.stages(log, price), price), []
+        price = cost_of(priced)
+        parts, sentences = split_among_stages(self.stages(log, price), price), []
         if log.roles.value is not None and log.value_range is None:
-            said.append("the sum: as noisy as the range that will be found is wide")
+            sentences.append("the sum: as noisy as the range that will be found is wide")
         if self.quantiles is not None:
-            off = self._off(self.quantiles, parts["quantiles"]).max()
-            said.append(f"quantiles: with probability 95 %, no more than {off:,.4g} records from their rank")
-        return tuple(said)
+            rank_error = self._rank_errors(self.quantiles, parts["quantiles"]).max()
+            sentences.append(
+                f"quantiles: with probability 95 %, no more than {rank_error:,.4g} records from their rank"
+            )
+        return tuple(sentences)
 
-    def _off(self, asked: tuple[int, ...], price: Price) -> Floats:
-        return furthest_off(asked, self.limit, MOST_CELLS, price, (1 - LEVEL) / 2)
+    def _rank_errors(self, targets: tuple[int, ...], price: Cost) -> Floats:
+        return max_rank_errors(targets, self.limit, MOST_CELLS, price, (1 - LEVEL) / 2)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Measure and spend each number's part of the grant, the range of values first."""
         self.check(log)
         engine = engine or LocalEngine()
-        guarantee, grants = self.guarantee(grant), share_out(self.stages(log, grant.price), grant)
-        made = _Made()
-        within = self._range(log, grants, noise, engine, made) if "sum" in grants else None
-        exact = engine.measure(log, PersonTotals(self.limit, within), UNDRAWN)
-        noisy = {name: add(getattr(exact, name), grants[name], noise) for name in ("users", "records")}
-        rows = [row_of(name, float(each.counts[0]), [Term(1.0, each.law)]) for name, each in noisy.items()]
-        made.laws |= {name: each.law for name, each in noisy.items()}
-        made.steps += [
-            f"The number of people got {made.laws['users'].in_words()}, paid with {paid(grants['users'])}.",
-            f"The number of records, {at_most(self.limit, log)}, got {made.laws['records'].in_words()}, paid with "
-            f"{paid(grants['records'])}.",
+        guarantee, grants = self.guarantee(grant), split_among_stages(self.stages(log, grant.cost), grant)
+        parts = _ReleaseParts()
+        within = self._range(log, grants, noise, engine, parts) if "sum" in grants else None
+        exact = engine.measure(log, UserTotals(self.limit, within), NO_SECRET)
+        noisy = {name: add_noise(getattr(exact, name), grants[name], noise) for name in ("users", "records")}
+        rows = [
+            interval_row(name, float(entry.counts[0]), [Term(1.0, entry.distribution)])
+            for name, entry in noisy.items()
         ]
-        laws = made.laws
+        parts.noise_distributions |= {name: entry.distribution for name, entry in noisy.items()}
+        parts.steps += [
+            f"The number of people got {parts.noise_distributions['users'].in_words()}, paid with "
+            f"{describe_cost(grants['users'])}.",
+            f"The number of records, {at_most(self.limit, log)}, got "
+            f"{parts.noise_distributions['records'].in_words()}, paid with "
+            f"{describe_cost(grants['records'])}.",
+        ]
+        laws = parts.noise_distributions
         if exact.distances is not None and within is not None:
-            distances = add(exact.distances, grants["sum"], noise)
-            laws["sum"] = replace(distances.law, on=told_of(within))
+            distances = add_noise(exact.distances, grants["sum"], noise)
+            laws["sum"] = replace(distances.distribution, on=describe_distances(within))
             rows += sum_and_mean(within, float(distances.counts[0]), laws["sum"], rows[1][1], laws["records"])
-            made.steps += story_of_sum(log, within, self.limit, laws["sum"], grants["sum"])
+            parts.steps += describe_sum(log, within, self.limit, laws["sum"], grants["sum"])
         if self.distinct:
-            rows.append(self._items(log, grants["items"], noise, engine, made))
-        made.tables = {"totals": totals_table(rows)}
+            rows.append(self._items(log, grants["items"], noise, engine, parts))
+        parts.tables = {"totals": totals_table(rows)}
         records = ([rows[1][1]], laws["records"])
         if self.by is not None:
-            records = self._groups(log, self.by, grants["groups"], noise, engine, made)
+            records = self._groups(log, self.by, grants["groups"], noise, engine, parts)
         if self.quantiles is not None and within is not None:
-            self._quantiles(log, within, self.quantiles, records, grants["quantiles"], noise, engine, made)
+            self._quantiles(log, within, self.quantiles, records, grants["quantiles"], noise, engine, parts)
         return Release(
             method=self.name,
             guarantee=guarantee,
             noise=laws,
-            tables=made.tables,
+            tables=parts.tables,
             interval=Interval(level=LEVEL, covers="bounded"),
             counts="records",
             bounded=at_most(self.limit, log),
-            chosen=made.chosen,
-            steps=(*what_counted(log), *made.steps),
+            chosen=parts.chosen,
+            steps=(*describe_filters(log), *parts.steps),
             catalogue=log.catalogue.digest if log.has_catalogue else "",
             simulated=not noise.is_private,
         )
 
     def _range(
-        self, log: EventLog, grants: Mapping[str, Grant], noise: NoiseSource, engine: Engine, made: _Made
+        self, log: EventLog, grants: Mapping[str, Grant], noise: NoiseSource, engine: Engine, parts: _ReleaseParts
     ) -> FixedRange:
         """Return the range of values, found first where none is declared."""
-        price = grants["sum"].price
+        price = grants["sum"].cost
         if log.value_range is not None:
             return fixed_range(log.value_range, self.limit, price)
-        ends = ladder(self.limit, price)
-        noisy = add(engine.measure(log, range_bound(ends), UNDRAWN), grants["range"], noise)
-        low, high = found_range(ends, noisy)
-        made.laws["range"] = replace(noisy.law, on=_WEIGHTS)
-        made.chosen["range"] = {"low": f"{low:f}", "high": f"{high:f}"}
-        made.steps.append(
+        ends = range_ends(self.limit, price)
+        noisy = add_noise(engine.measure(log, range_bound(ends), NO_SECRET), grants["range"], noise)
+        low, high = estimate_range(ends, noisy)
+        parts.noise_distributions["range"] = replace(noisy.distribution, on=_WEIGHTS)
+        parts.chosen["range"] = {"low": f"{low:f}", "high": f"{high:f}"}
+        parts.steps.append(
             f"No range was given for the values of column {log.roles.value!r}. So each person weighed one record "
             "in all, divided among their values, which were counted between powers of two; these weights got "
-            f"{noisy.law.in_words()}, paid with {paid(grants['range'])}. Where they are clearly above it, values "
+            f"{noisy.distribution.in_words()}, paid with {describe_cost(grants['range'])}. Where they are clearly "
+            f"above it, values "
             f"lie between {low:f} and {high:f}. What lies beyond counts as if it were at the end that is nearer."
         )
         return fixed_range((low, high), self.limit, price)
 
-    def _items(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine, made: _Made) -> Row:
-        noisy = add(distinct_items(log, self.limit, noise, engine), grant, noise)
-        made.laws["items"] = noisy.law
-        made.steps.append(
+    def _items(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine, parts: _ReleaseParts) -> Row:
+        noisy = add_noise(distinct_items(log, self.limit, noise, engine), grant, noise)
+        parts.noise_distributions["items"] = noisy.distribution
+        parts.steps.append(
             f"Of the different items of each person, {self.limit:,} random ones at most were kept; the number of "
-            f"different items that somebody kept got {noisy.law.in_words()}, paid with {paid(grant)}. It is too "
+            f"different items that somebody kept got {noisy.distribution.in_words()}, paid with "
+            f"{describe_cost(grant)}. It is too "
             "low where people have more of them."
         )
-        return row_of("items", float(noisy.counts[0]), [Term(1.0, noisy.law)])
+        return interval_row("items", float(noisy.counts[0]), [Term(1.0, noisy.distribution)])
 
     def _groups(
-        self, log: EventLog, by: By, grant: Grant, noise: NoiseSource, engine: Engine, made: _Made
-    ) -> tuple[list[float], Law]:
-        price = paid(grant)
-        found = group_totals(log, self.limit, by, grant, noise, engine, count_items=self._items_by_group)
-        made.laws |= {f"{kind} of groups": law for kind, (_, law) in found.items()}
-        made.tables[GROUPS.name] = group_table(names_of_groups(log, by), found)
-        told = "; ".join(f"{kind} {law.in_words()}" for kind, (_, law) in found.items())
-        made.steps.append(
+        self, log: EventLog, by: By, grant: Grant, noise: NoiseSource, engine: Engine, parts: _ReleaseParts
+    ) -> tuple[list[float], NoiseDistribution]:
+        price = describe_cost(grant)
+        numbers_by_kind = group_totals(log, self.limit, by, grant, noise, engine, count_items=self._items_by_group)
+        parts.noise_distributions |= {f"{kind} of groups": law for kind, (_, law) in numbers_by_kind.items()}
+        parts.tables[GROUPS.name] = group_table(group_names(log, by), numbers_by_kind)
+        noise_words = "; ".join(f"{kind} {law.in_words()}" for kind, (_, law) in numbers_by_kind.items())
+        parts.steps.append(
             f"In each of the {by} a person counted once, in {self.limit:,} of them at most, and with as many "
-            f"records over all of them together. The numbers got noise, {told}: paid with {price}."
+            f"records over all of them together. The numbers got noise, {noise_words}: paid with {price}."
         )
-        return found["records"]
+        return numbers_by_kind["records"]
 
     def _quantiles(
         self,
         log: EventLog,
         within: FixedRange,
-        asked: tuple[int, ...],
-        records: tuple[list[float], Law],
+        targets: tuple[int, ...],
+        records: tuple[list[float], NoiseDistribution],
         grant: Grant,
         noise: NoiseSource,
         engine: Engine,
-        made: _Made,
+        parts: _ReleaseParts,
     ) -> None:
-        points, price = Points.of(within), grant.price
-        weights = engine.measure(log, PersonValues(self.limit, points.grid, self.by), UNDRAWN)
-        cells = choose_quantiles(weights, asked, grant, noise)
-        numbers, law = records
-        many = np.array(numbers) - law.half_width(1 - (1 - LEVEL) / 2)
-        off = self._off(asked, price)
-        made.tables[QUANTILES.name] = quantile_table(
-            names_of_groups(log, self.by), asked, points.values[cells], off, many
+        points, price = Points.spanning(within), grant.cost
+        weights = engine.measure(log, UserValues(self.limit, points.grid, self.by), NO_SECRET)
+        cells = choose_quantiles(weights, targets, grant, noise)
+        numbers, distribution = records
+        many = np.array(numbers) - distribution.half_width(1 - (1 - LEVEL) / 2)
+        rank_errors = self._rank_errors(targets, price)
+        parts.tables[QUANTILES.name] = quantile_table(
+            group_names(log, self.by), targets, points.values[cells], rank_errors, many
         )
-        each = "" if self.by is None else f" of each of the {self.by}"
-        made.steps.append(
-            f"The quantiles{each} are of records, of which a person with more than {self.limit:,} has as many: "
+        scope = "" if self.by is None else f" of each of the {self.by}"
+        parts.steps.append(
+            f"The quantiles{scope} are of records, of which a person with more than {self.limit:,} has as many: "
             f"all of theirs weigh alike. They were chosen among {points.steps + 1:,} values from {points.low:g} "
             f"to {points.high:g}, so that those near the exact rank are the likeliest, in "
-            f"{len(level_stages(asked))} steps paid with {paid(price)}. Beside each are the ranks between which "
+            f"{len(level_stages(targets))} steps paid with {describe_cost(price)}. Beside each are the ranks "
+            f"between which "
             f"it lies with probability {per_cent(LEVEL)}."
         )

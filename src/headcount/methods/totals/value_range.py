@@ -19,8 +19,8 @@ from decimal import Decimal
 
 import numpy as np
 
-from headcount.accounting.budget import Price
-from headcount.bounds import MOST_EXACT, FixedRange, Noisy, PersonValues, ValueGrid, unit_for
+from headcount.accounting.budget import Cost
+from headcount.bounds import MAX_EXACT, FixedRange, Noisy, UserValues, ValueGrid, finest_unit
 from headcount.errors import UsageError
 
 Range = tuple[Decimal, Decimal]
@@ -29,15 +29,15 @@ _SMALLEST, _LARGEST = -8, 52  # powers of two
 _RISK = 0.001  # that noise alone widens a range: that would spoil the sum
 
 
-def ladder(limit: int, price: Price) -> tuple[Decimal, ...]:
+def range_ends(limit: int, cost: Cost) -> tuple[Decimal, ...]:
     """Return the ends that a range may have, as far out as the noise of a sum can be drawn at a price.
 
-    >>> [f"{end:f}" for end in ladder(50, Price.of("1"))[-3:]]
+    >>> [f"{end:f}" for end in range_ends(50, Cost.of("1"))[-3:]]
     ['4194304', '8388608', '16777216']
     """
     powers = [Decimal(2) ** exponent for exponent in range(_SMALLEST, _LARGEST + 1)]
-    drawn = [power for power in powers if unit_for(limit, -power, power, price.exact)]
-    if not drawn or unit_for(limit, Decimal(0), powers[0], price.exact) != 1 << 16:
+    drawn = [power for power in powers if finest_unit(limit, -power, power, cost.exact)]
+    if not drawn or finest_unit(limit, Decimal(0), powers[0], cost.exact) != 1 << 16:
         raise UsageError(
             f"the noise for sums of {limit:,} values of each person is more than can be drawn",
             remedy="raise epsilon, or lower the limit",
@@ -45,15 +45,15 @@ def ladder(limit: int, price: Price) -> tuple[Decimal, ...]:
     return (*(-power for power in reversed(drawn)), Decimal(0), *drawn)
 
 
-def range_bound(ends: tuple[Decimal, ...]) -> PersonValues:
+def range_bound(ends: tuple[Decimal, ...]) -> UserValues:
     """Return what is measured of values: in cells between the ends, the outer ones open."""
-    return PersonValues(1, ValueGrid(tuple(float(end) for end in ends[1:-1])))
+    return UserValues(1, ValueGrid(tuple(float(end) for end in ends[1:-1])))
 
 
-def found_range(ends: tuple[Decimal, ...], noisy: Noisy) -> Range:
+def estimate_range(ends: tuple[Decimal, ...], noisy: Noisy) -> Range:
     """Return the range of all cells that are clearly above their noise; up to zero where that is near."""
     weights = noisy.counts.ravel()
-    enough = noisy.law.half_width(1 - 2 * _RISK / weights.size)
+    enough = noisy.distribution.half_width(1 - 2 * _RISK / weights.size)
     clear = np.flatnonzero(weights > enough)
     if clear.size == 0:
         clear = np.array([weights.argmax()])
@@ -65,18 +65,18 @@ def found_range(ends: tuple[Decimal, ...], noisy: Noisy) -> Range:
     return low, high
 
 
-def fixed_range(ends: Range, limit: int, price: Price) -> FixedRange:
+def fixed_range(ends: Range, limit: int, cost: Cost) -> FixedRange:
     """Return a range in fixed point, as fine as the noise of a sum of values can be drawn at a price.
 
-    >>> fixed_range((Decimal(1), Decimal(5)), 50, Price.of("1")).middle
+    >>> fixed_range((Decimal(1), Decimal(5)), 50, Cost.of("1")).middle
     196608
     """
     low, high = ends
-    unit = unit_for(limit, low, high, price.exact)
-    if max(-low, high) > MOST_EXACT:
+    unit = finest_unit(limit, low, high, cost.exact)
+    if max(-low, high) > MAX_EXACT:
         raise UsageError(
             f"values from {low} to {high} are too large to be told apart",
-            remedy=f"they must lie between -{MOST_EXACT:,} and {MOST_EXACT:,}; write them in thousands, or as "
+            remedy=f"they must lie between -{MAX_EXACT:,} and {MAX_EXACT:,}; write them in thousands, or as "
             "distances from some public number",
         )
     if unit is None:
@@ -84,8 +84,8 @@ def fixed_range(ends: Range, limit: int, price: Price) -> FixedRange:
             f"the noise for values from {low} to {high} is more than can be drawn",
             remedy="raise epsilon, lower the limit or narrow --value-range; or write values in thousands",
         )
-    within = FixedRange.of(low, high, unit)
-    if within.reach < 1:
+    within = FixedRange.rounded(low, high, unit)
+    if within.half_width < 1:
         raise UsageError(
             f"--value-range {low},{high} is narrower than values are counted",
             remedy="write values in thousandths",

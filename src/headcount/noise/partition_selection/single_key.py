@@ -41,9 +41,9 @@ import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Draws, Flags, Integers
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteLaplace
-from headcount.bounds import Hints, SpreadWeights
+from headcount.bounds import BoundedKeyWeights, KeyHints
 from headcount.bounds.keys.key_weights import UNITS
 from headcount.errors import GrantError, UsageError
 from headcount.noise.laplace import confirm, draw, scale_for
@@ -59,30 +59,30 @@ _STEPS = 20
 _FAR = 1 << 40  # beyond any distance that matters
 
 
-def glance(weights: SpreadWeights, enough: int, grant: Grant, source: NoiseSource) -> Hints:
+def release_key_hints(weights: BoundedKeyWeights, enough: int, grant: Grant, source: NoiseSource) -> KeyHints:
     """Spend the grant on noisy weights; return how close each item is to what it needs.
 
     ``enough`` people release an item about half of the time.
     """
-    if type(weights) is not SpreadWeights or weights.rule != "shares":
+    if type(weights) is not BoundedKeyWeights or weights.rule != "shares":
         raise TypeError("a glance is at shares of one unit alone")
-    grant.price.check_pure("a glance at items")
+    grant.cost.check_pure("a glance at items")
     unit = UNITS["shares"]
-    law = DiscreteLaplace(scale_for(unit, grant.exact))
-    confirm(law.scale, unit, grant.exact)
+    distribution = DiscreteLaplace(scale_for(unit, grant.exact))
+    confirm(distribution.scale, unit, grant.exact)
     grant.spend()
     ids = weights.sensitive_ids
-    noisy = weights.sensitive_weights + draw(law, len(ids), source)
+    noisy = weights.sensitive_weights + draw(distribution, len(ids), source)
     aim = round(_AIM * enough * unit)
-    beside = np.abs(_told_apart(noisy, aim) - aim)
-    steady = np.where(noisy > aim, np.minimum(beside, round(_STEADY * aim)), beside)
-    return Hints(ids, np.maximum(_FAR - beside, 0), np.maximum(_FAR - steady, 0))
+    distance_to_aim = np.abs(_coarsen_large_weights(noisy, aim) - aim)
+    steady = np.where(noisy > aim, np.minimum(distance_to_aim, round(_STEADY * aim)), distance_to_aim)
+    return KeyHints(ids, np.maximum(_FAR - distance_to_aim, 0), np.maximum(_FAR - steady, 0))
 
 
-def _told_apart(weights: Integers, aim: int) -> Integers:
+def _coarsen_large_weights(weights: Integers, aim: int) -> Integers:
     """Return weights, those that have plenty as the last power of three times the aim that they reach.
 
-    >>> _told_apart(np.array([-4, 20, 29, 30, 89, 90, 1000]), 10).tolist()
+    >>> _coarsen_large_weights(np.array([-4, 20, 29, 30, 89, 90, 1000]), 10).tolist()
     [-4, 20, 29, 30, 30, 90, 810]
     """
     steps = aim * _PLENTY ** np.arange(1, _STEPS)
@@ -90,20 +90,20 @@ def _told_apart(weights: Integers, aim: int) -> Integers:
     return np.where(reached > 0, steps[reached - 1], weights)
 
 
-def choose_named(named: SpreadWeights, grant: Grant, source: NoiseSource) -> list[str] | list[int]:
+def select_keys(named: BoundedKeyWeights, grant: Grant, source: NoiseSource) -> list[str] | list[int]:
     """Spend the grant on the items that enough people name; return their ids, sorted."""
-    if type(named) is not SpreadWeights or named.rule != "one":
+    if type(named) is not BoundedKeyWeights or named.rule != "one":
         raise TypeError("items are chosen by how many people name them alone")
-    chances = chances_for(grant.price)
+    probabilities = release_probabilities_for(grant.cost)
     grant.spend()
-    people = named.sensitive_weights
-    released = _released(people, chances, draw_bits(people.size, source), source)
-    found: list[str] | list[int] = named.sensitive_ids.filter(pa.array(released)).to_pylist()
-    found.sort()
-    return found
+    users_by_item = named.sensitive_weights
+    released = _released(users_by_item, probabilities, draw_bits(users_by_item.size, source), source)
+    selected: list[str] | list[int] = named.sensitive_ids.filter(pa.array(released)).to_pylist()
+    selected.sort()
+    return selected
 
 
-class Chances:
+class ReleaseProbabilities:
     """How likely an item is released that 0, 1, 2, … people name, in units of 2^-bits; the last for all more."""
 
     def __init__(self, values: list[int], bits: int) -> None:
@@ -112,41 +112,45 @@ class Chances:
     @property
     def half(self) -> int:
         """How many people release an item at least half of the time."""
-        return next((at for at, each in enumerate(self.values) if 2 * each >= 1 << self.bits), len(self.values))
+        return next((at for at, value in enumerate(self.values) if 2 * value >= 1 << self.bits), len(self.values))
 
 
 @lru_cache(maxsize=64)
-def chances_for(price: Price) -> Chances:
+def release_probabilities_for(cost: Cost) -> ReleaseProbabilities:
     """Return the largest chances that a price allows for.
 
-    >>> made = chances_for(Price.of("1", "1e-6"))
+    >>> made = release_probabilities_for(Cost.of("1", "1e-6"))
     >>> made.half, [round(each / 2**made.bits, 3) for each in made.values[11:17]]
     (14, [0.035, 0.095, 0.257, 0.7, 0.89, 0.959])
     """
-    price.check_whole()
-    if not price.delta:
+    cost.check_whole()
+    if not cost.delta:
         raise GrantError("items are selected with δ above 0 alone", remedy="give a delta, such as 1e-6")
-    bits = _BITS + max(0, -price.delta.adjusted()) * 4
-    one = 1 << bits
+    bits = _BITS + max(0, -cost.delta.adjusted()) * 4
+    certainty = 1 << bits
     with localcontext() as context:
         context.prec = _DIGITS + bits
-        grows = int((price.epsilon.exp() * one).to_integral_value(ROUND_FLOOR)) - 1
-        fades = int(((-price.epsilon).exp() * one).to_integral_value(ROUND_CEILING)) + 1
-        more = int((price.delta * one).to_integral_value(ROUND_FLOOR))
+        grows = int((cost.epsilon.exp() * certainty).to_integral_value(ROUND_FLOOR)) - 1
+        fades = int(((-cost.epsilon).exp() * certainty).to_integral_value(ROUND_CEILING)) + 1
+        more = int((cost.delta * certainty).to_integral_value(ROUND_FLOOR))
     values = [0]
-    while values[-1] < one:
+    while values[-1] < certainty:
         if len(values) > _LONGEST:
             raise UsageError(
-                f"with ε = {price.epsilon:f} for selection, so many people decide on an item that it is more than "
+                f"with ε = {cost.epsilon:f} for selection, so many people decide on an item that it is more than "
                 "can be drawn",
                 remedy="raise epsilon, or give --select-limit",
             )
         last = values[-1]
-        rest = one - last - more
-        values.append(min((grows * last >> bits) + more, one - (-(-fades * rest >> bits) if rest > 0 else 0), one))
+        rest = certainty - last - more
+        values.append(
+            min(
+                (grows * last >> bits) + more, certainty - (-(-fades * rest >> bits) if rest > 0 else 0), certainty
+            )
+        )
         if values[-1] <= last:  # as far as rounding lets it come
             break
-    return Chances(values, bits)
+    return ReleaseProbabilities(values, bits)
 
 
 def draw_bits(size: int, source: NoiseSource) -> Draws:
@@ -155,13 +159,15 @@ def draw_bits(size: int, source: NoiseSource) -> Draws:
     return (words[::2] << np.uint64(32)) | words[1::2]
 
 
-def _released(people: Integers, chances: Chances, drawn: Draws, source: NoiseSource) -> Flags:
+def _released(
+    users_by_item: Integers, probabilities: ReleaseProbabilities, drawn: Draws, source: NoiseSource
+) -> Flags:
     """Say which items are released: if their uniform number, of which 64 bits are drawn, is below their chance."""
-    more = chances.bits - 64
-    tops = np.array([min(each >> more, 2**64 - 1) for each in chances.values], dtype=np.uint64)
-    places = np.minimum(people, len(chances.values) - 1)
+    more = probabilities.bits - 64
+    tops = np.array([min(value >> more, 2**64 - 1) for value in probabilities.values], dtype=np.uint64)
+    places = np.minimum(users_by_item, len(probabilities.values) - 1)
     released = drawn < tops[places]
     for at in np.flatnonzero(drawn == tops[places]).tolist():  # 64 bits do not decide: once in 2^64 times
         rest = int.from_bytes(source.words(-(-more // 32)).tobytes(), "little") >> (-more % 32)
-        released[at] = int(drawn[at]) << more | rest < chances.values[places[at]]
-    return np.asarray(released & (people >= 1))
+        released[at] = int(drawn[at]) << more | rest < probabilities.values[places[at]]
+    return np.asarray(released & (users_by_item >= 1))

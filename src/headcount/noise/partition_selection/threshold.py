@@ -50,9 +50,9 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteLaplace
-from headcount.bounds import SupportCounts
+from headcount.bounds import BoundedKeySupport
 from headcount.errors import GrantError
 from headcount.noise.laplace import confirm, draw, scale_for
 from headcount.noise.randomness import NoiseSource
@@ -65,34 +65,34 @@ _SLACK = Decimal(10) ** -40  # far above the rounding of 60 digits, far below wh
 class Threshold:
     """How many people an item needs, noise included, and the law of that noise: known without data."""
 
-    people: int
-    law: DiscreteLaplace
+    users_needed: int
+    distribution: DiscreteLaplace
 
 
-def threshold_for(limit: int, price: Price) -> Threshold:
+def threshold_for(limit: int, cost: Cost) -> Threshold:
     """Return the threshold for at most ``limit`` items per person.
 
-    >>> threshold_for(1, Price.of("1", "1e-6")).people, threshold_for(10, Price.of("1", "1e-6")).people
+    >>> threshold_for(1, Cost.of("1", "1e-6")).users_needed, threshold_for(10, Cost.of("1", "1e-6")).users_needed
     (15, 156)
     """
-    price.check_whole()
-    if not price.delta:
+    cost.check_whole()
+    if not cost.delta:
         raise GrantError("items are selected with δ above 0 alone", remedy="give a delta, such as 1e-6")
-    law = DiscreteLaplace(scale_for(limit, price.exact))
-    return Threshold(1 + _steps_above(limit, law.scale, price.delta), law)
+    distribution = DiscreteLaplace(scale_for(limit, cost.exact))
+    return Threshold(1 + _steps_above(limit, distribution.scale, cost.delta), distribution)
 
 
-def select(support: SupportCounts, grant: Grant, source: NoiseSource) -> list[str] | list[int]:
+def select_by_threshold(support: BoundedKeySupport, grant: Grant, source: NoiseSource) -> list[str] | list[int]:
     """Spend the grant on the items that enough people have; return their ids, sorted."""
-    if type(support) is not SupportCounts:
-        raise TypeError(f"items are selected by their SupportCounts alone, not from {type(support).__name__}")
-    threshold = threshold_for(support.limit, grant.price)
-    confirm(threshold.law.scale, support.limit, grant.exact)
+    if type(support) is not BoundedKeySupport:
+        raise TypeError(f"items are selected by their BoundedKeySupport alone, not from {type(support).__name__}")
+    threshold = threshold_for(support.limit, grant.cost)
+    confirm(threshold.distribution.scale, support.limit, grant.exact)
     grant.spend()
-    people = support.sensitive_people
-    noisy = people + draw(threshold.law, people.size, source)
+    users_by_item = support.sensitive_users
+    noisy = users_by_item + draw(threshold.distribution, users_by_item.size, source)
     chosen: list[str] | list[int] = support.sensitive_ids.filter(
-        pa.array((people >= 1) & (noisy >= threshold.people), pa.bool_())
+        pa.array((users_by_item >= 1) & (noisy >= threshold.users_needed), pa.bool_())
     ).to_pylist()
     chosen.sort()
     return chosen

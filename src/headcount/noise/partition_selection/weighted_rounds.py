@@ -76,34 +76,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount._internal.arrays import Integers
-from headcount.accounting.budget import Grant, Price, Sole
+from headcount.accounting.budget import Cost, ExclusiveResource, Grant
 from headcount.accounting.gdp import mu_for, quantile_above, upper_tail
 from headcount.accounting.noise_distributions import DiscreteGaussian
-from headcount.bounds import LARGEST_HINT, Hints, Spread, SpreadWeights
+from headcount.bounds import MAX_HINT, BoundedKeyWeights, KeyHints, KeyWeights
 from headcount.bounds.keys.key_weights import UNITS
 from headcount.errors import GrantError, HeadcountError
 from headcount.noise import gaussian
 from headcount.noise.randomness import NoiseSource
 
-AGAIN = (2, 3, 4, 5, 6)
+ROUND_SHARES = (2, 3, 4, 5, 6)
 """The shares of μ² that the rounds have, in twentieths: as much counts what each of them saw."""
 
-MOST_ITEMS = 512
+MAX_ITEMS = 512
 """How many items of one person count."""
 
 _UNIT = UNITS["roots"]
 _NUMBERS = tuple(1 << k for k in range(10))  # of items that a ceiling is worked out for; the last is MOST_ITEMS
 _ROUNDED = 16  # the variance of the random rounding in the proof, in steps
-_NEW = Decimal("0.3")  # of δ, for items of one person alone
-_OF_ROUNDS = tuple(Decimal(each) for each in ("0.1", "0.1", "0.1", "0.1", "0.6"))  # of that
-_LEAST_REACH = 2.0  # a ceiling for n items is at least so many times 1/√n
+_DELTA_OF_NEW_ITEMS = Decimal("0.3")  # of δ, for items of one person alone
+_DELTA_SPLIT = tuple(Decimal(share) for share in ("0.1", "0.1", "0.1", "0.1", "0.6"))  # of that
+_MIN_CEILING = 2.0  # a ceiling for n items is at least so many times 1/√n
 
 # how weights follow the sum of an item, in deviations: e^(x/2), level from near the threshold on
-_STEEPNESS, _LEVEL, _LOWEST, _HIGHEST, _ONE = 0.5, 0.85, -6.0, 6.0, 64
+_STEEPNESS, _LEVEL, _LOWEST, _HIGHEST, _FACTOR_UNIT = 0.5, 0.85, -6.0, 6.0, 64
 
 
 @dataclass(frozen=True)
-class Rounds:
+class SelectionRounds:
     """The noise of each round, the thresholds, and the ceilings of weights: known without data."""
 
     sigmas: tuple[Fraction, ...]
@@ -113,7 +113,7 @@ class Rounds:
     @property
     def weight(self) -> float:
         """About how much weight lies on an item that is found, if it is the same in all rounds."""
-        return self.thresholds[-1] / sum(AGAIN) / _UNIT
+        return self.thresholds[-1] / sum(ROUND_SHARES) / _UNIT
 
     def deviation(self, number: int) -> Decimal:
         """Return the deviation of the sum after so many rounds, rounded up."""
@@ -121,75 +121,79 @@ class Rounds:
 
     @cached_property
     def _deviations(self) -> tuple[Decimal, ...]:
-        squares = accumulate(Fraction(a) ** 2 * s**2 for a, s in zip(AGAIN, self.sigmas, strict=True))
+        squares = accumulate(Fraction(a) ** 2 * s**2 for a, s in zip(ROUND_SHARES, self.sigmas, strict=True))
         with localcontext() as context:
             context.prec, context.rounding = 40, ROUND_CEILING
-            return tuple(_decimal(each).sqrt() * (1 + Decimal("1e-30")) for each in squares)
+            return tuple(_decimal(square).sqrt() * (1 + Decimal("1e-30")) for square in squares)
 
 
 @lru_cache(maxsize=256)
-def rounds_for(price: Price) -> Rounds:
+def plan_rounds(cost: Cost) -> SelectionRounds:
     """Return what the rounds are like at a price.
 
-    >>> made = rounds_for(Price.of("1", "1e-6"))
+    >>> made = plan_rounds(Cost.of("1", "1e-6"))
     >>> round(made.weight, 1), [round(weight / 2**16, 2) for _, weight in made.ceilings[-3:]]
     (26.6, [1.0, 0.56, 0.09])
     """
-    price.check_whole()
-    if not price.delta:
+    cost.check_whole()
+    if not cost.delta:
         raise GrantError("items are selected with δ above 0 alone", remedy="give a delta, such as 1e-6")
-    new = price.delta * _NEW
-    mu = mu_for(price.epsilon, price.delta - new)
-    sigmas = tuple(_sigma(mu, share) for share in AGAIN)
-    known = Rounds(sigmas, (), ())
-    chances = [new * share for share in _OF_ROUNDS]
-    thresholds = tuple(_threshold(known, number, chances[number - 1]) for number in range(1, len(AGAIN) + 1))
-    found = Rounds(sigmas, thresholds, ())
-    return Rounds(sigmas, thresholds, tuple((n, _ceiling(found, n, chances)) for n in _NUMBERS))
+    new = cost.delta * _DELTA_OF_NEW_ITEMS
+    mu = mu_for(cost.epsilon, cost.delta - new)
+    sigmas = tuple(_sigma(mu, share) for share in ROUND_SHARES)
+    noise_only = SelectionRounds(sigmas, (), ())
+    chances = [new * share for share in _DELTA_SPLIT]
+    thresholds = tuple(
+        _threshold(noise_only, number, chances[number - 1]) for number in range(1, len(ROUND_SHARES) + 1)
+    )
+    with_thresholds = SelectionRounds(sigmas, thresholds, ())
+    return SelectionRounds(sigmas, thresholds, tuple((n, _ceiling(with_thresholds, n, chances)) for n in _NUMBERS))
 
 
 def _sigma(mu: Decimal, share: int) -> Fraction:
     """Return the deviation of a round's noise, in steps, rounded up."""
     with localcontext() as context:
         context.prec = 50
-        variance = sum(AGAIN) * Decimal(_UNIT) ** 2 / (share * mu * mu) + _ROUNDED
+        variance = sum(ROUND_SHARES) * Decimal(_UNIT) ** 2 / (share * mu * mu) + _ROUNDED
         sigma = gaussian.sigma_for(_UNIT**2, Decimal(_UNIT) ** 2 / (2 * variance))
     if sigma**2 < Fraction(variance) * (1 - Fraction(1, 10**30)):
         raise HeadcountError(f"noise of σ = {sigma} is less than {variance} asks for")
     return sigma
 
 
-def _threshold(known: Rounds, number: int, chance: Decimal) -> int:
+def _threshold(noise_only: SelectionRounds, number: int, chance: Decimal) -> int:
     """Return a threshold that leaves everybody room for at least 2/√n of weight, for n items."""
-    deviation, again = known.deviation(number), sum(AGAIN[:number])
+    deviation, again = noise_only.deviation(number), sum(ROUND_SHARES[:number])
     most = 0
     for items in _NUMBERS:
-        reach = again * math.ceil(_UNIT * min(1.0, _LEAST_REACH / math.sqrt(items)) + 1)
+        max_weight = again * math.ceil(_UNIT * min(1.0, _MIN_CEILING / math.sqrt(items)) + 1)
         high = quantile_above(chance / items) * deviation
-        most = max(most, reach + int(high.to_integral_value(ROUND_CEILING)))
+        most = max(most, max_weight + int(high.to_integral_value(ROUND_CEILING)))
     return most
 
 
-def _ceiling(found: Rounds, items: int, chances: list[Decimal]) -> int:
+def _ceiling(with_thresholds: SelectionRounds, items: int, chances: list[Decimal]) -> int:
     """Return the most that a person with so many items may give one of them, in any round."""
     least = _UNIT
     for number, chance in enumerate(chances, start=1):
-        deviation, again = found.deviation(number), sum(AGAIN[:number])
+        deviation, again = with_thresholds.deviation(number), sum(ROUND_SHARES[:number])
         with localcontext() as context:
             context.prec, context.rounding = 40, ROUND_FLOOR
-            room = (found.thresholds[number - 1] - quantile_above(chance / items) * deviation) / again - 1
+            room = (
+                with_thresholds.thresholds[number - 1] - quantile_above(chance / items) * deviation
+            ) / again - 1
         ceiling = min(_UNIT, int(room.to_integral_value(ROUND_FLOOR)))
-        beyond = (found.thresholds[number - 1] - again * (ceiling + 1)) / deviation
+        beyond = (with_thresholds.thresholds[number - 1] - again * (ceiling + 1)) / deviation
         if ceiling < 1 or upper_tail(beyond) * items > chance:
             raise HeadcountError(f"a threshold of round {number} does not pay for δ = {chance}")
         least = min(least, ceiling)
     return least
 
 
-class Sifting(Sole):
+class WeightedSelection(ExclusiveResource):
     """Rounds of one selection: all of the grant is spent at the start.
 
-    Ask for the :attr:`bound` of each round, measure it with one secret throughout, and :meth:`sift` the
+    Ask for the :attr:`bound` of each round, measure it with one secret throughout, and :meth:`take_round` the
     outcome.
     """
 
@@ -197,47 +201,47 @@ class Sifting(Sole):
 
     def __init__(self, grant: Grant, source: NoiseSource) -> None:
         super().__init__()
-        self._rounds = rounds_for(grant.price)
+        self._rounds = plan_rounds(grant.cost)
         for sigma in self._rounds.sigmas:
-            gaussian.confirm_rho(sigma, _UNIT**2, Decimal(_UNIT) ** 2 / (2 * _decimal(sigma) ** 2))
+            gaussian.confirm_for_rho(sigma, _UNIT**2, Decimal(_UNIT) ** 2 / (2 * _decimal(sigma) ** 2))
         grant.spend()
         self._source, self._number = source, 0
-        self._hints: Hints | None = None
+        self._hints: KeyHints | None = None
         self._ids: pa.Array | None = None
         self._sums: Integers = np.empty(0, dtype=np.int64)
-        self._found: list[Any] = []
+        self._selected: list[Any] = []
 
     @property
     def left(self) -> int:
         """How many rounds are left."""
-        return len(AGAIN) - self._number
+        return len(ROUND_SHARES) - self._number
 
     @property
-    def bound(self) -> Spread:
+    def bound(self) -> KeyWeights:
         """What is measured in the next round."""
-        return Spread("roots", MOST_ITEMS, self._rounds.ceilings, self._hints)
+        return KeyWeights("roots", MAX_ITEMS, self._rounds.ceilings, self._hints)
 
     @property
-    def found(self) -> list[str] | list[int]:
+    def selected(self) -> list[str] | list[int]:
         """The items found so far, sorted."""
-        found: list[Any] = sorted(self._found)
-        return found
+        selected: list[Any] = sorted(self._selected)
+        return selected
 
-    def sift(self, weights: SpreadWeights) -> None:
+    def take_round(self, weights: BoundedKeyWeights) -> None:
         """Take in what was measured in a round."""
-        if type(weights) is not SpreadWeights or weights.bound != self.bound:
-            raise TypeError("a round takes SpreadWeights of its own bound alone")
-        with self.alone():
+        if type(weights) is not BoundedKeyWeights or weights.bound != self.bound:
+            raise TypeError("a round takes BoundedKeyWeights of its own bound alone")
+        with self.exclusively():
             if not self.left:
                 raise GrantError("all rounds that were paid for are over")
             number, self._number = self._number, self._number + 1
-            ids, law = weights.sensitive_ids, DiscreteGaussian(self._rounds.sigmas[number])
-            noisy = weights.sensitive_weights + gaussian.draw(law, len(ids), self._source)
-            sums = AGAIN[number] * noisy + self._before(ids)
+            ids, distribution = weights.sensitive_ids, DiscreteGaussian(self._rounds.sigmas[number])
+            noisy = weights.sensitive_weights + gaussian.draw(distribution, len(ids), self._source)
+            sums = ROUND_SHARES[number] * noisy + self._before(ids)
             enough = sums >= self._rounds.thresholds[number]
-            self._found += ids.filter(pa.array(enough)).to_pylist()
+            self._selected += ids.filter(pa.array(enough)).to_pylist()
             self._ids, self._sums = ids, sums
-            self._hints = Hints(ids, np.where(enough, 0, self._factors(sums)))
+            self._hints = KeyHints(ids, np.where(enough, 0, self._factors(sums)))
 
     def _before(self, ids: pa.Array) -> Integers:
         """Return the sums so far of items that are still looked for: all of them came up in every round."""
@@ -250,12 +254,12 @@ class Sifting(Sole):
 
     def _factors(self, sums: Integers) -> Integers:
         """Return how much each item is to get in the next round, from its sum alone."""
-        done, all_rounds = sum(AGAIN[: self._number]), sum(AGAIN)
+        done, all_rounds = sum(ROUND_SHARES[: self._number]), sum(ROUND_SHARES)
         deviation = float(self._rounds.deviation(self._number))
         level = _LEVEL * self._rounds.thresholds[self._number - 1] / deviation * math.sqrt(done / all_rounds)
         heights = np.clip(sums / deviation, _LOWEST, min(_HIGHEST, level))
-        factors = np.rint(_ONE * np.exp(_STEEPNESS * heights)).astype(np.int64)
-        return np.asarray(np.clip(factors, 1, LARGEST_HINT))
+        factors = np.rint(_FACTOR_UNIT * np.exp(_STEEPNESS * heights)).astype(np.int64)
+        return np.asarray(np.clip(factors, 1, MAX_HINT))
 
 
 def _decimal(value: Fraction) -> Decimal:

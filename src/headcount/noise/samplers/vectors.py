@@ -23,7 +23,7 @@ def draws(
     """Draw ``size`` Laplace values of a scale, or Gaussian ones by a shape, of about so many words each."""
     from headcount.noise.samplers.kernels import discrete
 
-    law = scale.numerator, scale.denominator, None if shape is None else discrete.Shape(*shape)
+    parameters = scale.numerator, scale.denominator, None if shape is None else discrete.Shape(*shape)
     out = np.empty(size, dtype=np.int64)
 
     def fill_part(part: NDArray[np.int64]) -> None:
@@ -32,7 +32,7 @@ def draws(
         while filled < part.size:
             wanted = min(words_per_draw * (part.size - filled) + 64, words_per_draw * _CHUNK)
             words = np.concatenate([left, source.words(wanted)])
-            filled, used = discrete.draw(*law, words, part, filled)
+            filled, used = discrete.draw(*parameters, words, part, filled)
             left = words[used:]
 
     parts = [out[start : start + _CHUNK] for start in range(0, size, _CHUNK)]

@@ -47,11 +47,11 @@ _BUFFER = 1 << 18  # words asked for at a time, at most
 _WORDS_PER_TRY = 4  # about what one try uses
 
 
-def choose(scored: Scored, grant: Grant, source: NoiseSource) -> int:
+def choose_candidate(scored: Scored, grant: Grant, source: NoiseSource) -> int:
     """Spend the grant on the choice of one candidate; return its index."""
     if type(scored) is not Scored:
         raise TypeError(f"a choice is made from Scored candidates alone, not from {type(scored).__name__}")
-    grant.price.check_pure("the exponential mechanism")
+    grant.cost.check_pure("the exponential mechanism")
     spread = max(scored.spread, 1)
     scale = scale_for(spread, grant.exact)
     confirm(scale, spread, grant.exact)

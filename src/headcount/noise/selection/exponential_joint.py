@@ -54,19 +54,19 @@ class _Stream:
         return word
 
 
-def draw_jointly(scored: ScoredJointly, scale: Fraction, source: NoiseSource) -> tuple[int, ...]:
+def draw_row(scored: ScoredJointly, scale: Fraction, source: NoiseSource) -> tuple[int, ...]:
     """Draw a row of cells with probability proportional to exp(-off / scale)."""
     stream = _Stream(source)
-    alone = scale_for(1, scored.evenly / scale)
+    single_scale = scale_for(1, scored.even_weight / scale)
     while True:
-        row, told = list[int](), 0
+        row, gap_sum = list[int](), 0
         for behind in scored.sensitive_singles:
-            row.append(stream.choice(behind, alone))
-            told += int(behind[row[-1]])
+            row.append(stream.choice(behind, single_scale))
+            gap_sum += int(behind[row[-1]])
             if row[-1] < row[max(len(row) - 2, 0)]:
                 break
         else:
-            if _stays(scored.sensitive_off(row) / scale - told / alone, stream):
+            if _stays(scored.sensitive_gap_of_row(row) / scale - gap_sum / single_scale, stream):
                 return tuple(row)
 
 

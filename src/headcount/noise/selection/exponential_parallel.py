@@ -31,21 +31,21 @@ from headcount.bounds import ScoredJointly, ScoredTogether
 from headcount.noise.laplace import scale_for
 from headcount.noise.randomness import NoiseSource
 from headcount.noise.selection.exponential import confirm
-from headcount.noise.selection.exponential_joint import draw_jointly
+from headcount.noise.selection.exponential_joint import draw_row
 from headcount.noise.selection.top_k import draw
 
 
-def choose_together(scored: ScoredTogether, grant: Grant, source: NoiseSource) -> list[tuple[int, ...]]:
+def choose_in_parallel(scored: ScoredTogether, grant: Grant, source: NoiseSource) -> list[tuple[int, ...]]:
     """Spend the grant on the choice of one candidate of each part; return their indices, or rows of cells."""
     if type(scored) is not ScoredTogether:
         raise TypeError(f"several choices are made from ScoredTogether alone, not from {type(scored).__name__}")
-    grant.price.check_pure("permute-and-flip")
+    grant.cost.check_pure("permute-and-flip")
     scales = {spread: scale_for(spread, grant.exact) for spread in {part.spread for part in scored.parts}}
     for spread, scale in scales.items():
         confirm(scale, spread, grant.exact)
     grant.spend()
     return [
-        draw_jointly(part, scales[part.spread], source)
+        draw_row(part, scales[part.spread], source)
         if isinstance(part, ScoredJointly)
         else tuple(draw(part.sensitive_gaps, 1, *scales[part.spread].as_integer_ratio(), source))
         for part in scored.parts

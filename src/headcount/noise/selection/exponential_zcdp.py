@@ -47,20 +47,20 @@ from headcount.errors import HeadcountError
 from headcount.noise import opendp_doorway
 from headcount.noise.gaussian import sigma_for
 
-SPREAD = math.pi / math.sqrt(6)
+GUMBEL_DEVIATION = math.pi / math.sqrt(6)
 """The standard deviation of Gumbel noise, in scales."""
 
-ONE_IN_SIX = math.log(5)
+SWAP_ONE_IN_SIX = math.log(5)
 """So many scales apart, two candidates are swapped one time in six: with probability 1 / (1 + e^x)."""
 
 
-def scale_of_picks(k: int, rise: int, rho: Decimal) -> Fraction:
+def scale_for_picks(k: int, rise: int, rho: Decimal) -> Fraction:
     """Return the scale rise · √(k / (8 ρ)), rounded up to what the integer sampler can draw.
 
     It is the σ of Gaussian noise that pays for k · rise² in squares at 4 ρ.
 
-    >>> from headcount.accounting.budget import Price
-    >>> round(float(scale_of_picks(100, 1, Price.of("0.5", "1e-6").rho)), 2)
+    >>> from headcount.accounting.budget import Cost
+    >>> round(float(scale_for_picks(100, 1, Cost.of("0.5", "1e-6").rho)), 2)
     43.38
     """
     return sigma_for(k * rise**2, 4 * rho)

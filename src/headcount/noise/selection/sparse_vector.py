@@ -36,7 +36,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from headcount.accounting.budget import Grant, Price, Sole
+from headcount.accounting.budget import Cost, ExclusiveResource, Grant
 from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.bounds import Bounded
 from headcount.errors import GrantError
@@ -47,49 +47,55 @@ _PLACES = Decimal(10) ** -6
 
 
 @dataclass(frozen=True)
-class SparseLaws:
+class SparseVectorNoise:
     """The noise on the threshold, and on each distance: known without data."""
 
     threshold: DiscreteLaplace
     distance: DiscreteLaplace
 
 
-def sparse_shares(positives: int) -> dict[str, Decimal]:
+def sparse_vector_split(positives: int) -> dict[str, Decimal]:
     """Return how the threshold and the distances share a grant: 1 to (2c)^(2/3), which is best.
 
-    >>> sparse_shares(4)
+    >>> sparse_vector_split(4)
     {'threshold': Decimal('0.2'), 'distances': Decimal('0.8')}
     """
     first = (1 / (1 + Decimal((2 * positives) ** (2 / 3)))).quantize(_PLACES).normalize()
     return {"threshold": first, "distances": 1 - first}
 
 
-def sparse_laws(reach: int, positives: int, price: Price) -> SparseLaws:
-    """Return both laws for distances that move by at most ``reach``."""
-    parts = price.split(sparse_shares(positives))
-    return SparseLaws(
-        DiscreteLaplace(scale_for(reach, parts["threshold"].exact)),
-        DiscreteLaplace(scale_for(2 * positives * reach, parts["distances"].exact)),
+def sparse_vector_noise(sensitivity: int, positives: int, cost: Cost) -> SparseVectorNoise:
+    """Return both laws for distances that move by at most ``sensitivity``."""
+    parts = cost.split(sparse_vector_split(positives))
+    return SparseVectorNoise(
+        DiscreteLaplace(scale_for(sensitivity, parts["threshold"].exact)),
+        DiscreteLaplace(scale_for(2 * positives * sensitivity, parts["distances"].exact)),
     )
 
 
-class SparseVector(Sole):
+class SparseVector(ExclusiveResource):
     """Compares distances with a noisy threshold until ``positives`` of them were large."""
 
     noun = "a sparse vector test"
 
-    def __init__(self, threshold: int, reach: int, positives: int, grant: Grant, source: NoiseSource) -> None:
+    def __init__(
+        self, threshold: int, sensitivity: int, positives: int, grant: Grant, source: NoiseSource
+    ) -> None:
         """Spend the grant, and draw the noise of the threshold."""
         super().__init__()
-        grant.price.check_pure("the sparse vector technique")
-        self._laws, self._reach, self._left = sparse_laws(reach, positives, grant.price), reach, positives
-        parts = grant.split(sparse_shares(positives))
-        confirm(self._laws.threshold.scale, reach, parts["threshold"].exact)
-        confirm(self._laws.distance.scale, 2 * positives * reach, parts["distances"].exact)
+        grant.cost.check_pure("the sparse vector technique")
+        self._distributions, self._sensitivity, self._left = (
+            sparse_vector_noise(sensitivity, positives, grant.cost),
+            sensitivity,
+            positives,
+        )
+        parts = grant.split(sparse_vector_split(positives))
+        confirm(self._distributions.threshold.scale, sensitivity, parts["threshold"].exact)
+        confirm(self._distributions.distance.scale, 2 * positives * sensitivity, parts["distances"].exact)
         for part in parts.values():
             part.spend()
         self._source = source
-        self._threshold = threshold + int(draw(self._laws.threshold, 1, source)[0])
+        self._threshold = threshold + int(draw(self._distributions.threshold, 1, source)[0])
 
     @property
     def left(self) -> int:
@@ -100,13 +106,13 @@ class SparseVector(Sole):
         """Say whether one distance reaches the threshold, noise included."""
         if type(distance) is not Bounded:
             raise TypeError(f"only Bounded distances are compared, not {type(distance).__name__}")
-        if distance.size != 1 or distance.sensitivity.linf > self._reach or distance.admission != 1:
-            raise ValueError(f"{distance} is not one distance that moves by at most {self._reach}")
-        with self.alone():
+        if distance.size != 1 or distance.sensitivity.linf > self._sensitivity or distance.admission != 1:
+            raise ValueError(f"{distance} is not one distance that moves by at most {self._sensitivity}")
+        with self.exclusively():
             if self._left <= 0:
                 raise GrantError("all large distances that were paid for are used up")
             self._left -= 1
-            noise = int(draw(self._laws.distance, 1, self._source)[0])
+            noise = int(draw(self._distributions.distance, 1, self._source)[0])
             large = int(distance.sensitive_values.ravel()[0]) + noise >= self._threshold
             self._left += not large
             return large

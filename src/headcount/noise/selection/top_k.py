@@ -39,20 +39,20 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.accounting.budget import Grant, Price
+from headcount.accounting.budget import Cost, Grant
 from headcount.bounds import Scored, SparseScored
 from headcount.errors import UsageError
 from headcount.noise.laplace import scale_for
 from headcount.noise.randomness import NoiseSource
 from headcount.noise.selection import exponential_zcdp
 from headcount.noise.selection.exponential import confirm
-from headcount.noise.selection.top_k_sparse import draw_sparse
+from headcount.noise.selection.top_k_sparse import draw_top_k_sparse
 
 _BUFFER = 1 << 18  # words asked for at a time, at most
 _WORDS_PER_FLIP = 4  # about what one flip uses
 
 
-def peel(scored: Scored | SparseScored, k: int, grant: Grant, source: NoiseSource) -> list[int]:
+def choose_top_k(scored: Scored | SparseScored, k: int, grant: Grant, source: NoiseSource) -> list[int]:
     """Spend the grant on the ``k`` best candidates; return their indices, the one taken first in front."""
     if type(scored) not in (Scored, SparseScored):
         raise TypeError(f"a choice is made from Scored candidates alone, not from {type(scored).__name__}")
@@ -60,24 +60,24 @@ def peel(scored: Scored | SparseScored, k: int, grant: Grant, source: NoiseSourc
         raise ValueError("candidates that a joining person may lower cannot be peeled off")
     if not 1 <= k <= scored.size:
         raise UsageError(f"k must lie between 1 and {scored.size:,}, the number of candidates", given=k)
-    scale = _confirmed(k, scored.rise, grant.price)
+    scale = _confirmed(k, scored.rise, grant.cost)
     grant.spend()
-    own = k, scale.numerator, scale.denominator, source
+    parameters = k, scale.numerator, scale.denominator, source
     anew = grant.delta > 0
     if isinstance(scored, SparseScored):
-        return draw_sparse(scored, *own, anew=anew)
-    return draw(scored.sensitive_gaps, *own, anew=anew)
+        return draw_top_k_sparse(scored, *parameters, anew=anew)
+    return draw(scored.sensitive_gaps, *parameters, anew=anew)
 
 
-def _confirmed(k: int, rise: int, price: Price) -> Fraction:
+def _confirmed(k: int, rise: int, cost: Cost) -> Fraction:
     """Return the scale of ``k`` rounds at a price, by ρ if it has δ, once OpenDP has confirmed it."""
-    if price.delta:
-        rho = price.rho_of_rounds(k)
-        scale = exponential_zcdp.scale_of_picks(k, rise, rho)
+    if cost.delta:
+        rho = cost.rho_of_rounds(k)
+        scale = exponential_zcdp.scale_for_picks(k, rise, rho)
         exponential_zcdp.confirm(scale, k, rise, rho)
     else:
-        scale = scale_for(k * rise, price.exact)
-        confirm(scale, k * rise, price.exact)
+        scale = scale_for(k * rise, cost.exact)
+        confirm(scale, k * rise, cost.exact)
     return scale
 
 

@@ -30,7 +30,7 @@ _BUFFER = 1 << 18  # words asked for at a time, at most
 _WORDS_PER_FLIP = 4  # about what one flip uses
 
 
-def draw_sparse(
+def draw_top_k_sparse(
     scored: SparseScored, k: int, numerator: int, denominator: int, source: NoiseSource, *, anew: bool = False
 ) -> list[int]:
     """Draw ``k`` different indices by as many rounds of permute-and-flip at scale ``numerator / denominator``.
@@ -47,7 +47,7 @@ def draw_sparse(
     taken: dict[int, None] = {}  # of the candidates with people
     winners: list[int] = []
     for _ in range(k):
-        leader = next((each for each in best_first if each not in taken), None)
+        leader = next((candidate for candidate in best_first if candidate not in taken), None)
         best = scored.sensitive_gap_of_zeros if leader is None else int(behind[leader])
         at, failed, index = len(taken), 0, -1
         while True:
@@ -82,8 +82,8 @@ class Zeros:
 
     def take(self, number: int) -> int:
         """Take the zero with this number among those that are left, counted from 0."""
-        for each in self._taken:
-            if each > number:
+        for taken_number in self._taken:
+            if taken_number > number:
                 break
             number += 1
         insort(self._taken, number)
@@ -121,5 +121,5 @@ def _smallest(behind: NDArray[np.int32], k: int) -> list[int]:
     """Return the places of the ``k`` smallest gaps, the smallest first."""
     if k < behind.size:
         places = np.argpartition(behind, k)[:k]
-        return [int(each) for each in places[np.argsort(behind[places], kind="stable")]]
-    return [int(each) for each in np.argsort(behind, kind="stable")]
+        return [int(place) for place in places[np.argsort(behind[places], kind="stable")]]
+    return [int(place) for place in np.argsort(behind, kind="stable")]

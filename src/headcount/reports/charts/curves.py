@@ -15,7 +15,7 @@ import altair as alt
 
 from headcount.reports.charts.line_ends import ENDS, named_ends, room_for
 from headcount.reports.charts.line_scales import HIGHEST, LOWEST, LineScale
-from headcount.reports.charts.palette import encodings, in_order, key, looks
+from headcount.reports.charts.palette import encodings, in_order, key, method_styles
 from headcount.reports.charts.release_charts import layered
 from headcount.reports.page import Figure
 
@@ -62,7 +62,7 @@ def curves(
     tooltip = [alt.Tooltip("method:N"), alt.Tooltip(f"{x}:Q", title=x_title)]
     tooltip += [alt.Tooltip("limit:Q")] if any("limit" in row for row in values) and x != "limit" else []
     tooltip += [alt.Tooltip(f"{name}:Q", format=",.4~g") for name in ("mean", "low", "high")]
-    scale = LineScale.of(values, logarithmic=logarithmic_y, unit=not (share and ticks))
+    scale = LineScale.for_means(values, logarithmic=logarithmic_y, unit=not (share and ticks))
     written: dict[str, Any] = {"labelExpr": LOG_LABEL if scale.kind == "log" else AXIS_LABEL}
     y = alt.Y("mean:Q", title=y_title).scale(**scale.encoded())
     y = y.axis(**({"format": ".0%"} if share else written), tickCount=6, domain=False, ticks=False)
@@ -77,10 +77,10 @@ def curves(
     points = base.mark_point(filled=False, size=46, strokeWidth=1.8, clip=True).encode(y=y, shape=drawn["shape"])
     layers = [_bars(base), lines, points, *_going_on(base)]
     layers += named_ends(plain, drawn["color"], x, scale, HEIGHT)
-    said = f"Curves of {y_title} over {x_title} for {len(names)} methods: {', '.join(names)}."
-    chart = layered(layers, HEIGHT, title, said, right=room_for(names))
-    seen = {"name": SHOWN, "value": in_order(shown or names[:MOST_LINES])}
-    parameters = [alt.param(**each) for each in (seen, *scale.parameters(values, SHOWN))]
+    description = f"Curves of {y_title} over {x_title} for {len(names)} methods: {', '.join(names)}."
+    chart = layered(layers, HEIGHT, title, description, right=room_for(names))
+    shown_parameter = {"name": SHOWN, "value": in_order(shown or names[:MOST_LINES])}
+    parameters = [alt.param(**parameter) for parameter in (shown_parameter, *scale.parameters(values, SHOWN))]
     chosen: alt.LayerChart = chart.add_params(*parameters)
     filtered = chosen.transform_filter(f"indexof({SHOWN}, datum.method) >= 0")
     filtered.data = alt.InlineData(values=values)  # last: every step before copies all there is
@@ -91,7 +91,7 @@ def narrowed(figure: Figure) -> Figure:
     """Return a figure of curves as it is drawn on a narrow screen, too: with a legend and no names at the ends."""
     legend = key(in_order(row["method"] for row in figure.rows()), alt.ExprRef(SHOWN)).to_dict()
     layers = [
-        {**layer, "encoding": {name: _with_legend(each, legend) for name, each in layer["encoding"].items()}}
+        {**layer, "encoding": {name: _with_legend(channel, legend) for name, channel in layer["encoding"].items()}}
         for layer in figure.spec["layer"]
         if layer.get("name") not in ENDS
     ]
@@ -105,13 +105,17 @@ def _with_legend(channel: Any, legend: dict[str, Any]) -> Any:
 
 def lines_of(names: Sequence[str], shown: Sequence[str]) -> list[dict[str, Any]]:
     """Return what a page lets its reader choose from: how each line is drawn, and whether it is seen at first."""
-    return [{**each, "shown": each["name"] in shown} for each in looks(names)] if len(names) > MOST_LINES else []
+    return (
+        [{**style, "shown": style["name"] in shown} for style in method_styles(names)]
+        if len(names) > MOST_LINES
+        else []
+    )
 
 
 def in_turns(figure: Figure) -> list[Figure]:
     """Return a figure of curves as often as it takes to see all its lines, with those seen at first first."""
     parameters = figure.spec["params"]
-    first = next(each["value"] for each in parameters if each["name"] == SHOWN)
+    first = next(parameter["value"] for parameter in parameters if parameter["name"] == SHOWN)
     names = in_order(row["method"] for row in figure.rows())
     rest = [name for name in names if name not in first]
     turns = [first, *(rest[at : at + MOST_LINES] for at in range(0, len(rest), MOST_LINES))]
@@ -121,7 +125,10 @@ def in_turns(figure: Figure) -> list[Figure]:
             name=figure.name if number == 1 else f"{figure.name}-{number}",
             spec={
                 **figure.spec,
-                "params": [{**each, "value": turn} if each["name"] == SHOWN else each for each in parameters],
+                "params": [
+                    {**parameter, "value": turn} if parameter["name"] == SHOWN else parameter
+                    for parameter in parameters
+                ],
             },
         )
         for number, turn in enumerate(turns, 1)
@@ -164,11 +171,11 @@ def _levels(rows: Sequence[dict[str, Any]], ends: Sequence[float], x: str) -> li
 
 def scale_around(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return a logarithmic scale around the means."""
-    seen = [row["mean"] for row in rows]
-    positive = [each for each in seen if each > 0]
+    values = [row["mean"] for row in rows]
+    positive = [value for value in values if value > 0]
     if not positive:
         return {"nice": True}
-    if min(seen) <= 0:
+    if min(values) <= 0:
         return {"type": "symlog", "constant": min(positive), "nice": False}
     low, high = math.log10(min(positive)), math.log10(max(positive))
     around = max(0.06 * (high - low), 0.1)
@@ -187,10 +194,10 @@ def axis_marks(scale: dict[str, Any]) -> Any:
         return alt.Undefined
     low, high = scale["domain"]
     powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
-    tens = [each for each in powers if low <= each <= high]
+    tens = [mark for mark in powers if low <= mark <= high]
     if len(tens) > 3:
         return tens
-    some = [float(f"{each:g}") for ten in powers for each in (ten, 2 * ten, 5 * ten) if low <= each <= high]
+    some = [float(f"{mark:g}") for ten in powers for mark in (ten, 2 * ten, 5 * ten) if low <= mark <= high]
     if len(some) > 2:
         return some
     step = float(f"{(high - low) / 4:.1g}")
@@ -199,4 +206,4 @@ def axis_marks(scale: dict[str, Any]) -> Any:
 
 def rounded(row: dict[str, Any]) -> dict[str, Any]:
     """Round for the page."""
-    return {name: float(f"{each:.6g}") if isinstance(each, float) else each for name, each in row.items()}
+    return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}

@@ -60,10 +60,10 @@ def dots(
     bars = bars.transform_calculate(foot="datum.low" if begin is None else f"max(datum.low, {begin!r})")
     points = base.mark_point(size=58, strokeWidth=1.8).encode(x=amount, shape=drawn["shape"], fill=drawn["fill"])
     methods = "1 method" if len(names) == 1 else f"{len(names)} methods"
-    said = f"Marks of {value} for {methods} in {', '.join(groups)}."
+    description = f"Marks of {value} for {methods} in {', '.join(groups)}."
     height = _ROW * len(names) * len(groups) + 10 * len(groups)
     layers = [bars.transform_filter("isValid(datum.low)"), points, *_going_on(base, begin, end)]
-    return layered(layers, height, title, said, values)
+    return layered(layers, height, title, description, values)
 
 
 def _going_on(base: alt.Chart, begin: float | None, end: float | None) -> list[alt.Chart]:

@@ -25,17 +25,17 @@ class LineScale:
     constant: float = 1.0
 
     @classmethod
-    def of(cls, rows: Sequence[dict[str, Any]], *, logarithmic: bool, unit: bool) -> LineScale:
+    def for_means(cls, rows: Sequence[dict[str, Any]], *, logarithmic: bool, unit: bool) -> LineScale:
         """Choose a scale for means; ``unit``: where all are shares, it may go from 0 to 1.
 
-        >>> LineScale.of([{"mean": 3.0}, {"mean": 0.0}], logarithmic=True, unit=False)
+        >>> LineScale.for_means([{"mean": 3.0}, {"mean": 0.0}], logarithmic=True, unit=False)
         LineScale(kind='symlog', constant=3.0)
         """
         means = [row["mean"] for row in rows]
-        positive = [each for each in means if each > 0]
+        positive = [mean for mean in means if mean > 0]
         if logarithmic and positive:
             return cls("log") if min(means) > 0 else cls("symlog", min(positive))
-        return cls("unit" if unit and all(0 <= each <= 1 for each in means) else "linear")
+        return cls("unit" if unit and all(0 <= mean <= 1 for mean in means) else "linear")
 
     def encoded(self) -> dict[str, Any]:
         """Return the scale as a channel takes it."""
@@ -51,14 +51,14 @@ class LineScale:
         if self.kind == "unit":
             return [{"name": LOWEST, "value": 0}, {"name": HIGHEST, "value": 1}]
         least, most = (_extreme(rows, end, shown) for end in (min, max))
-        found = [{"name": "least", "expr": least}, {"name": "most", "expr": most}]
+        extremes = [{"name": "least", "expr": least}, {"name": "most", "expr": most}]
         if self.kind == "log":
             room = f"pow(10, max({_ROOM} * log(most / least) / LN10, {_LEAST_ROOM}))"
             ends = (f"least / {room}", f"most * {room}")
         else:
             room = f"max({_ROOM} * (most - least), 1e-9)"
             ends = (f"min(0, least - (least < 0 ? {room} : 0))", f"most + {room}")
-        return [*found, {"name": LOWEST, "expr": ends[0]}, {"name": HIGHEST, "expr": ends[1]}]
+        return [*extremes, {"name": LOWEST, "expr": ends[0]}, {"name": HIGHEST, "expr": ends[1]}]
 
     def pixel(self, value: str, height: int) -> str:
         """Return an expression for how far below the upper edge a value lies."""
@@ -66,7 +66,7 @@ class LineScale:
             "log": "log({})",
             "symlog": f"(({{0}}) < 0 ? -1 : 1) * log(1 + abs({{0}}) / {self.constant!r})",
         }.get(self.kind, "({})")
-        at, low, high = (along.format(each) for each in (value, LOWEST, HIGHEST))
+        at, low, high = (along.format(position) for position in (value, LOWEST, HIGHEST))
         return f"{height} * ({high} - {at}) / ({high} - {low})"
 
 
@@ -76,7 +76,8 @@ def _extreme(rows: Sequence[dict[str, Any]], end: Any, shown: str) -> str:
     for row in rows:
         means.setdefault(row["method"], []).append(row["mean"])
     nowhere = _NOWHERE if end is min else -_NOWHERE
-    each = [
-        f"(indexof({shown}, {json.dumps(name)}) < 0 ? {nowhere!r} : {end(of)!r})" for name, of in means.items()
+    expressions = [
+        f"(indexof({shown}, {json.dumps(name)}) < 0 ? {nowhere!r} : {end(method_means)!r})"
+        for name, method_means in means.items()
     ]
-    return f"{end.__name__}({', '.join(each)})"
+    return f"{end.__name__}({', '.join(expressions)})"

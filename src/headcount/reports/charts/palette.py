@@ -17,11 +17,11 @@ from headcount.methods.registry import FAMILIES, family_of, method_names
 
 PUBLISHED = "-published"
 
-_LOOKS = {
-    name: (each.colour, each.shape)
+_STYLES = {
+    name: (listing.colour, listing.shape)
     for family in FAMILIES.values()
-    for name, each in family.methods.items()
-    if each.colour
+    for name, listing in family.methods.items()
+    if listing.colour
 }
 _SHORT = 16  # letters of a name, of which three fit side by side
 _X = "M-.8,-.8L.8,.8M-.8,.8L.8,-.8"
@@ -41,11 +41,11 @@ def in_order(names: Iterable[str]) -> list[str]:
     >>> in_order({"sra", "hpa-published", "hpa", "adaptive", "original"})
     ['adaptive', 'sra', 'hpa', 'hpa-published', 'original']
     """
-    known = list(_LOOKS)
+    method_names = list(_STYLES)
 
     def place(name: str) -> tuple[int, bool, str]:
         plain = name.removesuffix(PUBLISHED)
-        return (known.index(plain) if plain in known else len(known), plain != name, name)
+        return (method_names.index(plain) if plain in method_names else len(method_names), plain != name, name)
 
     return sorted(set(names), key=place)
 
@@ -61,19 +61,19 @@ def is_claimed(name: str) -> bool:
     return family_of(name).kind(name).standing is Standing.CLAIMED
 
 
-def looks(names: Sequence[str]) -> list[dict[str, Any]]:
+def method_styles(names: Sequence[str]) -> list[dict[str, Any]]:
     """Return colour, shape and dashes of each of the names in order; a name that is no method looks like none.
 
-    >>> looks(["gs-published"])
+    >>> method_styles(["gs-published"])
     [{'name': 'gs-published', 'colour': '#009E73', 'shape': 'circle', 'dash': [5, 4], 'hollow': True}]
     """
-    strange = [name for name in names if name.removesuffix(PUBLISHED) not in _LOOKS]
-    found = []
+    strange = [name for name in names if name.removesuffix(PUBLISHED) not in _STYLES]
+    styles = []
     for name in names:
         plain = name.removesuffix(PUBLISHED)
-        colour, shape = _LOOKS[plain] if plain in _LOOKS else _other(strange.index(name))
+        colour, shape = _STYLES[plain] if plain in _STYLES else _other(strange.index(name))
         hollow = PUBLISHED in name  # also where something is said of a method, in brackets
-        found.append(
+        styles.append(
             {
                 "name": name,
                 "colour": colour,
@@ -82,7 +82,7 @@ def looks(names: Sequence[str]) -> list[dict[str, Any]]:
                 "hollow": hollow,
             }
         )
-    return found
+    return styles
 
 
 def _other(place: int) -> tuple[str, str]:
@@ -104,20 +104,20 @@ def key(names: Sequence[str], shown: alt.ExprRef | None = None) -> alt.Legend:
 
 def encodings(names: Sequence[str], field: str = "method", *, legend: bool = True) -> dict[str, Any]:
     """Return Altair channels that draw each name as it is always drawn, with one legend below the plot or none."""
-    drawn = looks(names)
-    domain = [each["name"] for each in drawn]
+    drawn = method_styles(names)
+    domain = [style["name"] for style in drawn]
     below = key(domain) if legend else None
 
     def scaled(values: list[Any]) -> alt.Scale:
         return alt.Scale(domain=domain, range=values)
 
     return {
-        "color": alt.Color(f"{field}:N", scale=scaled([each["colour"] for each in drawn]), legend=below),
-        "shape": alt.Shape(f"{field}:N", scale=scaled([each["shape"] for each in drawn]), legend=below),
+        "color": alt.Color(f"{field}:N", scale=scaled([style["colour"] for style in drawn]), legend=below),
+        "shape": alt.Shape(f"{field}:N", scale=scaled([style["shape"] for style in drawn]), legend=below),
         "fill": alt.Fill(
             f"{field}:N",
-            scale=scaled(["transparent" if each["hollow"] else each["colour"] for each in drawn]),
+            scale=scaled(["transparent" if style["hollow"] else style["colour"] for style in drawn]),
             legend=below,
         ),
-        "strokeDash": alt.StrokeDash(f"{field}:N", scale=scaled([each["dash"] for each in drawn]), legend=below),
+        "strokeDash": alt.StrokeDash(f"{field}:N", scale=scaled([style["dash"] for style in drawn]), legend=below),
     }

@@ -47,9 +47,9 @@ def ranking(table: pa.Table, *, title: str, counted: str, narrow: bool = False) 
     ]
     lowest = min(0, *(row["low"] for row in rows))
     highest = max(1, *(row["high"] for row in rows))
-    edge = furthest(table)
-    if edge is not None:
-        highest = edge
+    cutoff = interval_cutoff(table)
+    if cutoff is not None:
+        highest = cutoff
     for row in rows:
         row["end"] = min(row["high"], highest)
     widest = 7 * max(len(whole(row["count"])) for row in rows) + 16  # pixels for the numbers before the bars
@@ -66,7 +66,7 @@ def ranking(table: pa.Table, *, title: str, counted: str, narrow: bool = False) 
     spans = base.mark_rule(style="interval").encode(x=alt.X("low:Q"), x2="end:Q")
     tick = base.mark_tick(style="interval", thickness=1.6, size=9)
     ends = [tick.encode(x=alt.X("low:Q")), tick.encode(x=alt.X("end:Q"))]
-    if edge is not None:
+    if cutoff is not None:
         on = base.mark_point(style="interval", shape="triangle-right", filled=True, size=40, opacity=1)
         beyond = "datum.high > datum.end"
         ends[1] = ends[1].transform_filter(f"!({beyond})")
@@ -77,9 +77,9 @@ def ranking(table: pa.Table, *, title: str, counted: str, narrow: bool = False) 
     else:
         before = base.mark_text(style="words", align="right", dx=-8)
         words = [before.encode(x=alt.value(0), text=number)]
-    bars_said = "1 bar" if len(rows) == 1 else f"{len(rows)} bars"
-    said = f"Bar chart, {bars_said}. {_extreme(table)}"
-    return layered([bars, spans, *ends, *words], (40 if narrow else 24) * len(rows), title, said)
+    bar_count = "1 bar" if len(rows) == 1 else f"{len(rows)} bars"
+    description = f"Bar chart, {bar_count}. {_extreme(table)}"
+    return layered([bars, spans, *ends, *words], (40 if narrow else 24) * len(rows), title, description)
 
 
 def heat_map(
@@ -118,8 +118,8 @@ def heat_map(
             layers.append(numbers.transform_filter(f"datum.low > 0 && datum.count {side} {DEEP * deepest!r}"))
     if narrow:
         layers.append(_above(base).encode(text="name:N").transform_filter(f"datum.context === {shown[0]!r}"))
-    said = f"Heat map of {len(order)} by {len(shown)} counts. {_extreme(table, last)}"
-    return layered(layers, (48 if narrow else 26) * len(order), title, said)
+    description = f"Heat map of {len(order)} by {len(shown)} counts. {_extreme(table, last)}"
+    return layered(layers, (48 if narrow else 26) * len(order), title, description)
 
 
 def histogram(table: pa.Table, *, title: str, counted: str, unit: str) -> alt.LayerChart:
@@ -153,8 +153,8 @@ def histogram(table: pa.Table, *, title: str, counted: str, unit: str) -> alt.La
         *(tick.encode(y=alt.Y(f"{end}:Q")) for end in ("low", "high")),
     ]
     bins = "1 bin" if len(rows) == 1 else f"{len(rows)} bins"
-    said = f"Histogram of people by number of {unit}, {bins}. {_extreme(named)}"
-    return layered(layers, 240, title, said)
+    description = f"Histogram of people by number of {unit}, {bins}. {_extreme(named)}"
+    return layered(layers, 240, title, description)
 
 
 def bin_name(row: Mapping[str, Any]) -> str:
@@ -179,9 +179,9 @@ def rank_size(
     """
     order = np.argsort(-table["count"].to_numpy(), kind="stable")
     counts, low, high = (table[name].to_numpy()[order] for name in ("count", "low", "high"))
-    reach = noise_reach(table) if noise_alone else float(np.median(counts)) / 10
+    half_width = noise_half_width(table) if noise_alone else float(np.median(counts)) / 10
     if noise_alone:
-        low, high = counts - reach, counts + reach
+        low, high = counts - half_width, counts + half_width
     ranks = np.unique(np.geomspace(1, counts.size, num=min(counts.size, CURVE_POINTS)).round().astype(int))
     rows = [
         {"rank": int(rank), "count": round(float(counts[rank - 1]), 2)}
@@ -190,47 +190,47 @@ def rank_size(
     ]
     x = alt.X("rank:Q", title="rank, from the largest count").scale(type="log", nice=False)
     x = x.axis(format=_WHOLE, values=_decades(counts.size), grid=False, ticks=False, labelFlush=False)
-    y = alt.Y("count:Q", title=counted).scale(type="symlog", constant=max(1.0, reach), nice=False)
-    marks = _around_zero(float(low.min()), float(high.max()), reach)
+    y = alt.Y("count:Q", title=counted).scale(type="symlog", constant=max(1.0, half_width), nice=False)
+    marks = _around_zero(float(low.min()), float(high.max()), half_width)
     y = y.axis(format=_WHOLE, values=marks, domain=False, ticks=False)
     base = alt.Chart(_inline(rows)).encode(x=x, tooltip=[alt.Tooltip("rank:Q", format=","), *_numbers()])
-    noise = alt.Chart(_inline([{"low": -reach, "high": reach}]))
-    words = f"{per_cent(level)} of pure noise falls into this band (±{reach:,.0f})"
+    noise = alt.Chart(_inline([{"low": -half_width, "high": half_width}]))
+    words = f"{per_cent(level)} of pure noise falls into this band (±{half_width:,.0f})"
     layers = [
         base.mark_area(style="band").encode(y=alt.Y("low:Q"), y2="high:Q"),
         base.mark_line(style="curve").encode(y=y),
     ]
-    said = f"Curve of {counts.size:,} counts from the largest to the smallest"
+    description = f"Curve of {counts.size:,} counts from the largest to the smallest"
     if not noise_alone:
-        return layered(layers, 260, title, f"{said}, from {counts[0]:,.0f} to {counts[-1]:,.0f}.")
+        return layered(layers, 260, title, f"{description}, from {counts[0]:,.0f} to {counts[-1]:,.0f}.")
     remark = noise.mark_text(style="remark", align="left", baseline="bottom", dx=8, dy=-5, text=words)
     layers = [
         noise.mark_rect(style="noise").encode(y=alt.Y("low:Q"), y2="high:Q"),
         *layers,
         remark.encode(x=alt.value(0), y=alt.Y("low:Q")),
     ]
-    return layered(layers, 260, title, f"{said}; {clear_of_noise(table):,} lie clear of the noise.")
+    return layered(layers, 260, title, f"{description}; {count_significant(table):,} lie clear of the noise.")
 
 
-def noise_reach(table: pa.Table) -> float:
+def noise_half_width(table: pa.Table) -> float:
     """Return how far ``high`` lies above the count: the half-width of the usual interval."""
     return float(np.median(table["high"].to_numpy() - table["count"].to_numpy()))
 
 
-def furthest(table: pa.Table) -> float | None:
+def interval_cutoff(table: pa.Table) -> float | None:
     """Return where to cut intervals that reach far higher than any count, or None if all may be drawn whole.
 
     >>> wide = pa.table({"count": [100.0, 40.0], "low": [80.0, 20.0], "high": [900.0, 60.0]})
-    >>> furthest(wide), furthest(wide.set_column(2, "high", [[120.0, 60.0]]))
+    >>> interval_cutoff(wide), interval_cutoff(wide.set_column(2, "high", [[120.0, 60.0]]))
     (250.0, None)
     """
     counts, low, high = (table[name].to_numpy() for name in ("count", "low", "high"))
-    edge = FURTHEST_DRAWN * float(counts.max(initial=0.0))
+    cutoff = FURTHEST_DRAWN * float(counts.max(initial=0.0))
     lopsided = float((high - counts).max(initial=0.0)) > FURTHEST_DRAWN * float((counts - low).max(initial=0.0))
-    return edge if edge > 0 and lopsided and float(high.max()) > edge else None
+    return cutoff if cutoff > 0 and lopsided and float(high.max()) > cutoff else None
 
 
-def clear_of_noise(table: pa.Table) -> int:
+def count_significant(table: pa.Table) -> int:
     """Return how many intervals lie above zero."""
     return int(np.count_nonzero(table["low"].to_numpy() > 0))
 
@@ -330,16 +330,16 @@ def _decades(most: float, least: float = 1) -> list[int]:
     return [10**n for n in range(20) if least <= 10**n <= most]
 
 
-def _around_zero(low: float, high: float, reach: float) -> list[int]:
+def _around_zero(low: float, high: float, half_width: float) -> list[int]:
     """Return axis marks for a scale that is even within the noise and goes by powers of ten beyond it."""
-    return [*(-n for n in _decades(-low, reach)), 0, *_decades(high, reach)]
+    return [*(-n for n in _decades(-low, half_width)), 0, *_decades(high, half_width)]
 
 
 def layered(
     layers: list[alt.Chart],
     height: int,
     title: str,
-    said: str,
+    description: str,
     rows: list[dict[str, Any]] | None = None,
     right: int = 20,
 ) -> alt.LayerChart:
@@ -350,7 +350,7 @@ def layered(
     chart = alt.LayerChart(
         layer=layers,
         title=title,
-        description=said,
+        description=description,
         data=alt.Undefined if rows is None else _inline(rows),
         width="container",
         height=height,

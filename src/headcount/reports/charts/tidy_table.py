@@ -60,8 +60,8 @@ def means(table: pa.Table) -> list[Mean]:
 
     >>> columns = {"dataset": "a", "label": "sra", "method": "sra", "limit": 3, "epsilon": 1.0, "delta": None,
     ...            "table": "items", "metric": "MAE", "k": None, "key": None}
-    >>> found = means(pa.Table.from_pylist([{**columns, "value": each} for each in (1.0, 2.0, 3.0)]))
-    >>> found[0].mean, round(found[0].high, 2), found[0].runs
+    >>> averages = means(pa.Table.from_pylist([{**columns, "value": value} for value in (1.0, 2.0, 3.0)]))
+    >>> averages[0].mean, round(averages[0].high, 2), averages[0].runs
     (2.0, 4.48, 3)
     """
     table = table.filter(pc.is_valid(table["value"]))
@@ -69,59 +69,60 @@ def means(table: pa.Table) -> list[Mean]:
     grouped = table.group_by(list(_SETTING), use_threads=False).aggregate(
         [("value", "mean"), ("value", "stddev", plain), ("value", "count")]
     )
-    found = []
+    averages = []
     for row in grouped.to_pylist():
         mean, runs = row["value_mean"], row["value_count"]
-        reach = None if runs < 2 else student(runs - 1) * row["value_stddev"] / math.sqrt(runs)
+        half_width = None if runs < 2 else student(runs - 1) * row["value_stddev"] / math.sqrt(runs)
         setting = {name: row[name] for name in _SETTING}
-        low, high = (None, None) if reach is None else (mean - reach, mean + reach)
-        found.append(Mean(**setting, mean=mean, low=low, high=high, runs=runs))
-    return found
+        low, high = (None, None) if half_width is None else (mean - half_width, mean + half_width)
+        averages.append(Mean(**setting, mean=mean, low=low, high=high, runs=runs))
+    return averages
 
 
 def refusals(table: pa.Table) -> list[dict[str, Any]]:
     """Return what was refused and why, each reason once for each method, with the limits and ε it is about."""
     rows = table.filter(pc.is_valid(table["refused"])).to_pylist()
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    by_reason: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
-        each = found.setdefault(
+        refusal = by_reason.setdefault(
             (row["label"], row["refused"]),
             {"method": row["label"], "reason": row["refused"], "limits": set(), "epsilons": set()},
         )
-        each["limits"] |= {row["limit"]} - {None}
-        each["epsilons"].add(row["epsilon"])
+        refusal["limits"] |= {row["limit"]} - {None}
+        refusal["epsilons"].add(row["epsilon"])
     return [
-        {**each, "limits": sorted(each["limits"]), "epsilons": sorted(each["epsilons"])} for each in found.values()
+        {**refusal, "limits": sorted(refusal["limits"]), "epsilons": sorted(refusal["epsilons"])}
+        for refusal in by_reason.values()
     ]
 
 
-def best_limits(found: Iterable[Mean]) -> list[Mean]:
+def best_limits(means: Iterable[Mean]) -> list[Mean]:
     """Keep, of each method at each ε and for each metric, the limit that came out best: in hindsight."""
     best: dict[tuple[Any, ...], Mean] = {}
-    for each in found:
-        place = (each.dataset, each.label, each.epsilon, each.delta, each.table, each.metric, each.k, each.key)
-        if place not in best or each.better_than(best[place]):
-            best[place] = each
+    for mean in means:
+        place = (mean.dataset, mean.label, mean.epsilon, mean.delta, mean.table, mean.metric, mean.k, mean.key)
+        if place not in best or mean.better_than(best[place]):
+            best[place] = mean
     return list(best.values())
 
 
-def at_one_limit(found: Sequence[Mean], by: str = "MAE") -> list[Mean]:
+def at_one_limit(means: Sequence[Mean], by: str = "MAE") -> list[Mean]:
     """Keep, of each method at each ε, one limit for all metrics: a release has one. It is the best in hindsight.
 
     It is the one that is best by the measure ``by``, or where that was not measured the best for whatever was.
     """
-    there = {each.measure for each in found}
+    there = {mean.measure for mean in means}
     by = by if by in there else min(there, default=by)
-    best = best_limits([each for each in found if each.measure == by])
-    kept = {(each.dataset, each.label, each.epsilon, each.delta, each.table, each.limit) for each in best}
+    best = best_limits([mean for mean in means if mean.measure == by])
+    kept = {(mean.dataset, mean.label, mean.epsilon, mean.delta, mean.table, mean.limit) for mean in best}
     return [
-        each
-        for each in found
-        if (each.dataset, each.label, each.epsilon, each.delta, each.table, each.limit) in kept
+        mean
+        for mean in means
+        if (mean.dataset, mean.label, mean.epsilon, mean.delta, mean.table, mean.limit) in kept
     ]
 
 
-def places(found: Sequence[Mean]) -> dict[str, float]:
+def places(means: Sequence[Mean]) -> dict[str, float]:
     """Return each method's average place over all metrics and ε, one limit of each; equals share their places.
 
     >>> first = Mean("a", "sra", "sra", 3, 1.0, None, "items", "MAE", None, None, 2.0, None, None, 1)
@@ -130,15 +131,15 @@ def places(found: Sequence[Mean]) -> dict[str, float]:
     {'sra': 1.0, 'hpa': 2.0}
     """
     contests: dict[tuple[Any, ...], list[Mean]] = {}
-    for each in found:
-        contests.setdefault((each.dataset, each.epsilon, each.table, each.metric, each.k), []).append(each)
+    for mean in means:
+        contests.setdefault((mean.dataset, mean.epsilon, mean.table, mean.metric, mean.k), []).append(mean)
     taken: dict[str, list[float]] = {}
     for entrants in contests.values():
-        for each in entrants:
-            ahead = sum(other.better_than(each) for other in entrants)
-            level = sum(other.mean == each.mean for other in entrants)
-            taken.setdefault(each.label, []).append(ahead + (level + 1) / 2)
-    return {label: sum(each) / len(each) for label, each in taken.items()}
+        for mean in entrants:
+            ahead = sum(other.better_than(mean) for other in entrants)
+            level = sum(other.mean == mean.mean for other in entrants)
+            taken.setdefault(mean.label, []).append(ahead + (level + 1) / 2)
+    return {label: sum(ranks) / len(ranks) for label, ranks in taken.items()}
 
 
 def student(degrees: int, level: float = LEVEL) -> float:

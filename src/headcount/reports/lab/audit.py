@@ -19,8 +19,8 @@ from headcount.reports import page
 from headcount.reports.lab import audit_charts
 from headcount.reports.lab.audit_sentences import (
     Finding,
+    describe_pair,
     settings_in_words,
-    story_in_words,
     verdict,
     verdicts,
     visible_in_words,
@@ -37,7 +37,7 @@ def write_audit_page(audit: Mapping[str, Any], path: str | os.PathLike[str]) -> 
 def audit_page(audit: Mapping[str, Any]) -> str:
     """Return the report of an audit as one HTML page that needs no network."""
     findings, failed = audit["findings"], audit.get("failed", [])
-    methods = list(dict.fromkeys(each["method"] for each in findings))
+    methods = list(dict.fromkeys(finding["method"] for finding in findings))
     only = len(findings) == 1 and not failed
     data = json.dumps(dict(audit), indent=2, ensure_ascii=False).encode()
     return page.render(
@@ -45,10 +45,10 @@ def audit_page(audit: Mapping[str, Any]) -> str:
         title=f"Audit of {methods[0]}" if len(methods) == 1 else f"Audit of {len(methods)} methods",
         figures=_figures(findings),
         created=date_in_words(audit["created"]),
-        broken=[each["sentence"] for each in findings if _violates_a_proof(each)],
+        broken=[finding["sentence"] for finding in findings if _violates_a_proof(finding)],
         own_log=audit["own_log"],
         summary=[findings[0]["sentence"]] if only else verdicts([*findings, *failed]),
-        rows=[_row(each) for each in findings],
+        rows=[_row(finding) for finding in findings],
         failed=failed,
         only=only,
         sure=per_cent(findings[0]["confidence"], 1).replace(".0 %", " %"),
@@ -65,18 +65,20 @@ def _violates_a_proof(finding: Finding) -> bool:
 
 def _row(finding: Finding) -> dict[str, Any]:
     """Return one target as it is shown: its settings and verdict, and its pairs with the evidence."""
-    pairs = sorted(finding["pairs"], key=lambda each: -each["lower_bound"])
+    pairs = sorted(finding["pairs"], key=lambda pair: -pair["lower_bound"])
     return {
         **finding,
         "settings": settings_in_words(finding),
         "verdict": verdict(finding),
         "bad": _violates_a_proof(finding),
         "shows": visible_in_words(finding),
-        "pairs": [{**each, "story": story_in_words(each), "seen": _seen(each["evidence"])} for each in pairs],
+        "pairs": [
+            {**pair, "story": describe_pair(pair), "seen": _event_frequencies(pair["evidence"])} for pair in pairs
+        ],
     }
 
 
-def _seen(evidence: Mapping[str, Any] | None) -> dict[str, str]:
+def _event_frequencies(evidence: Mapping[str, Any] | None) -> dict[str, str]:
     """Return how often an event happened with the person and without, in that order."""
     if evidence is None:
         return {"event": "nothing told the logs apart", "with": "", "without": ""}
@@ -88,36 +90,38 @@ def _seen(evidence: Mapping[str, Any] | None) -> dict[str, str]:
 def _figures(findings: Sequence[Finding]) -> list[Figure]:
     """Draw one chart for each ε: a row for each method, or for each pair if there is one method alone."""
     figures = []
-    for number, epsilon in enumerate(dict.fromkeys(each["epsilon"] for each in findings), 1):
-        these = [each for each in findings if each["epsilon"] == epsilon]
+    for number, epsilon in enumerate(dict.fromkeys(finding["epsilon"] for finding in findings), 1):
+        same_epsilon = [finding for finding in findings if finding["epsilon"] == epsilon]
         rows = [
             {
-                "name": pair["name"] if len(these) == 1 else each["method"],
+                "name": pair["name"] if len(same_epsilon) == 1 else finding["method"],
                 "pair": pair["name"],
                 "bound": pair["lower_bound"],
                 "runs": pair["runs"],
-                "event": _seen(pair["evidence"])["event"],
+                "event": _event_frequencies(pair["evidence"])["event"],
             }
-            for each in these
-            for pair in sorted(each["pairs"], key=lambda pair: -pair["lower_bound"])
+            for finding in same_epsilon
+            for pair in sorted(finding["pairs"], key=lambda pair: -pair["lower_bound"])
         ]
-        what = "pair of neighbours" if len(these) == 1 else "method, a dot for each pair of neighbours"
+        what = "pair of neighbours" if len(same_epsilon) == 1 else "method, a dot for each pair of neighbours"
         title = f"What ε is at least, where {epsilon} is claimed, for each {what}"
         note = "A diamond to the right of the line is a violation. A dot at 0 says that nothing was found there."
         figures.append(
-            Figure.of(f"bounds-{number}", audit_charts.bounds(rows, claimed=float(epsilon), title=title), note)
+            Figure.from_chart(
+                f"bounds-{number}", audit_charts.bounds(rows, claimed=float(epsilon), title=title), note
+            )
         )
     return figures
 
 
 def _facts(audit: Mapping[str, Any]) -> list[tuple[str, str]]:
     findings = audit["findings"]
-    runs = sorted({each["runs"] for each in findings}, reverse=True)
-    epsilons = list(dict.fromkeys(each["epsilon"] for each in findings))
+    runs = sorted({finding["runs"] for finding in findings}, reverse=True)
+    epsilons = list(dict.fromkeys(entry["epsilon"] for entry in findings))
     return [
         ("Audited", f"{some(len(findings), 'configuration')} at ε = {', '.join(epsilons)}"),
         ("Neighbours", "people of a log of the curator's own" if audit["own_log"] else "made up for each method"),
-        ("Runs", f"up to {' or '.join(f'{each:,}' for each in runs)} of each log of the most promising pairs"),
+        ("Runs", f"up to {' or '.join(f'{entry:,}' for entry in runs)} of each log of the most promising pairs"),
         ("Seed", _seed_in_words(audit["seed"])),
         ("Confidence", f"{per_cent(findings[0]['confidence'], 1)} for all bounds of one configuration together"),
         ("Created", date_in_words(audit["created"])),

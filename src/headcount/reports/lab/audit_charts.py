@@ -58,8 +58,8 @@ def bounds(rows: Sequence[Mapping[str, Any]], *, claimed: float, title: str) -> 
     ]
     best = max(rows, key=lambda row: float(row["bound"]))
     pairs = "1 pair" if len(rows) == 1 else f"{len(rows)} pairs"
-    said = (
+    description = (
         f"Dots for {pairs} of neighbours in {len(names)} row{'s' * (len(names) > 1)}. Largest: {best['name']}, on "
         f"{best['pair']}, with ε at least {best['bound']:.2f}. Claimed: {claimed:g}."
     )
-    return layered(layers, _ROW * len(names), title, said)
+    return layered(layers, _ROW * len(names), title, description)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from headcount.accounting.guarantee import in_short
+from headcount.accounting.guarantee import format_delta
 from headcount.releases.formatting import some
 
 Finding = Mapping[str, Any]
@@ -35,26 +35,30 @@ def verdicts(findings: Sequence[Finding]) -> list[str]:
     >>> verdicts([some, {**some, "method": "lpa-published", "standing": "claimed", "violation": True}])
     ['The one proven promise held against the attacks.', 'Refuted, as expected of a mere claim: lpa-published.']
     """
-    found: dict[str, list[str]] = {word: [] for word in (*_VERDICTS.values(), COULD_NOT)}
-    several = len({each["epsilon"] for each in findings}) > 1
-    for each in findings:
-        name = f"{each['method']} at ε = {each['epsilon']}" if several else each["method"]
-        found[verdict(each)].append(f"{name} ({each['message']})" if "error" in each else name)
-    held, broken = found["no violation found"], found["violated"]
-    said = []
+    names_by_verdict: dict[str, list[str]] = {word: [] for word in (*_VERDICTS.values(), COULD_NOT)}
+    several = len({finding["epsilon"] for finding in findings}) > 1
+    for finding in findings:
+        name = f"{finding['method']} at ε = {finding['epsilon']}" if several else finding["method"]
+        names_by_verdict[verdict(finding)].append(f"{name} ({finding['message']})" if "error" in finding else name)
+    held, broken = names_by_verdict["no violation found"], names_by_verdict["violated"]
+    sentences = []
     if broken:
-        said.append(f"VIOLATION of what is said to be proven: {', '.join(broken)}.")
+        sentences.append(f"VIOLATION of what is said to be proven: {', '.join(broken)}.")
     if held:
         all_of_them = "The one proven promise" if len(held) == 1 else f"All {len(held)} proven promises"
         which = f"These other proven promises ({', '.join(held)})" if broken else all_of_them
-        said.append(f"{which} held against the attacks.")
-    if found["refuted, as expected"]:
-        said.append(f"Refuted, as expected of a mere claim: {', '.join(found['refuted, as expected'])}.")
-    if found["not refuted here"]:
-        said.append(f"Claimed, and not refuted here: {', '.join(found['not refuted here'])}.")
-    if found[COULD_NOT]:
-        said.append(f"Nothing is known about what could not be audited: {'; '.join(found[COULD_NOT])}.")
-    return said
+        sentences.append(f"{which} held against the attacks.")
+    if names_by_verdict["refuted, as expected"]:
+        sentences.append(
+            f"Refuted, as expected of a mere claim: {', '.join(names_by_verdict['refuted, as expected'])}."
+        )
+    if names_by_verdict["not refuted here"]:
+        sentences.append(f"Claimed, and not refuted here: {', '.join(names_by_verdict['not refuted here'])}.")
+    if names_by_verdict[COULD_NOT]:
+        sentences.append(
+            f"Nothing is known about what could not be audited: {'; '.join(names_by_verdict[COULD_NOT])}."
+        )
+    return sentences
 
 
 def settings_in_words(finding: Finding) -> str:
@@ -63,10 +67,10 @@ def settings_in_words(finding: Finding) -> str:
     >>> settings_in_words({"parameters": {"limit": 2}, "delta": "0.000001", "edges": True})
     'limit 2, δ = 1e-6, with edges'
     """
-    said = [f"{name} {value}" for name, value in finding["parameters"].items()]
-    said += [f"δ = {in_short(Decimal(finding['delta']))}"] if Decimal(finding["delta"]) else []
-    said += ["with edges"] if finding["edges"] else []
-    return ", ".join(said)
+    settings = [f"{name} {value}" for name, value in finding["parameters"].items()]
+    settings += [f"δ = {format_delta(Decimal(finding['delta']))}"] if Decimal(finding["delta"]) else []
+    settings += ["with edges"] if finding["edges"] else []
+    return ", ".join(settings)
 
 
 def visible_in_words(finding: Finding) -> str:
@@ -77,10 +81,10 @@ def visible_in_words(finding: Finding) -> str:
     return f"About {(share * Decimal(finding['epsilon'])).normalize():f} of ε can show: {reason}."
 
 
-def story_in_words(pair: Mapping[str, Any]) -> str:
+def describe_pair(pair: Mapping[str, Any]) -> str:
     """Say what is special about a pair, and how many others there are.
 
-    >>> story_in_words({"story": "a person with a single record", "people": 1})
+    >>> describe_pair({"story": "a person with a single record", "people": 1})
     'a person with a single record (1 other)'
     """
     others = some(pair["people"], "other") if pair["people"] else "nobody else"

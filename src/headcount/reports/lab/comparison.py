@@ -19,7 +19,16 @@ from headcount.reports import page
 from headcount.reports.charts.curves import MOST_LINES, curves, in_turns, lines_of, narrowed
 from headcount.reports.charts.palette import is_claimed
 from headcount.reports.charts.tidy_table import HIGHER_IS_BETTER, Mean, best_limits, means, refusals
-from headcount.reports.lab.comparison_sentences import WORDS, Words, measures, middle, of, short, standings, titles
+from headcount.reports.lab.comparison_sentences import (
+    WORDS,
+    Words,
+    means_of_table,
+    measures,
+    middle,
+    short,
+    standings,
+    titles,
+)
 from headcount.reports.page import Figure
 
 NOT_PRIVATE = (
@@ -65,8 +74,8 @@ def write_comparison_page(table: pa.Table, facts: Facts, path: str | os.PathLike
 
 def comparison_page(table: pa.Table, facts: Facts) -> str:
     """Return the report as one page that needs no network."""
-    found, words = means(table), WORDS[facts.what]
-    figures = comparison_figures(found, facts.what)
+    averages, words = means(table), WORDS[facts.what]
+    figures = comparison_figures(averages, facts.what)
     return page.render(
         "comparison.html.jinja",
         title=f"Methods compared on {facts.name}",
@@ -74,31 +83,31 @@ def comparison_page(table: pa.Table, facts: Facts) -> str:
         facts=facts,
         lede=facts.sentence(),
         warnings=[NOT_PRIVATE, CHOOSING],
-        summary=summary(found, facts.what),
+        summary=summary(averages, facts.what),
         most_lines=MOST_LINES,
         question=words.question,
         note=words.note,
         measured=words.measured.format(bound=f"{facts.bound:.4g}"),
-        sections=[_section(found, each, figures, words) for each in words.tables(found)],
-        refused=[_refusal(each) for each in refusals(table)],
+        sections=[_section(averages, entry, figures, words) for entry in words.tables(averages)],
+        refused=[_refusal(entry) for entry in refusals(table)],
     )
 
 
 def write_comparison_pictures(table: pa.Table, folder: str | os.PathLike[str], what: str = "counts") -> list[Path]:
     """Write every plot as SVG and PNG, as often as it takes to see all lines; each says that it is not private."""
-    figures = [each for figure in comparison_figures(means(table), what) for each in in_turns(figure)]
+    figures = [turn for figure in comparison_figures(means(table), what) for turn in in_turns(figure)]
     return page.write_pictures(figures, folder, SUBTITLE)
 
 
-def comparison_figures(found: Sequence[Mean], what: str = "counts") -> list[Figure]:
+def comparison_figures(means: Sequence[Mean], what: str = "counts") -> list[Figure]:
     """Draw each measure over ε, at each method's best limit, and over the limit, at one ε."""
     figures, words = [], WORDS[what]
-    for table in words.tables(found):
-        first = shown_first(standings(of(found, table), words))
-        for measure in measures(of(found, table)):
-            mine = [each for each in of(found, table) if each.measure == measure]
+    for table in words.tables(means):
+        first = shown_first(standings(means_of_table(means, table), words))
+        for measure in measures(means_of_table(means, table)):
+            mine = [mean for mean in means_of_table(means, table) if mean.measure == measure]
             figures.append(_over_epsilon(mine, words, first))
-            if len({each.limit for each in mine} - {None}) > 1:
+            if len({mean.limit for mean in mine} - {None}) > 1:
                 figures.append(_over_limits(mine, words, first))
     return figures
 
@@ -108,25 +117,25 @@ def shown_first(order: Mapping[str, float]) -> list[str]:
     return sorted(order, key=lambda label: (is_claimed(label), order[label]))[:MOST_LINES]
 
 
-def summary(found: Sequence[Mean], what: str = "counts") -> list[str]:
+def summary(means: Sequence[Mean], what: str = "counts") -> list[str]:
     """Say in plain words what came out."""
     words = WORDS[what]
-    return words.summary(words, found)
+    return words.summary(words, means)
 
 
-def over_epsilons(found: Sequence[Mean], what: str) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+def over_epsilons(means: Sequence[Mean], what: str) -> Iterator[tuple[str, list[str], list[list[str]]]]:
     """Return tables for a terminal, one for each measure: a title, the ε as headings, and what each came to.
 
     Each stands at the limit that is best for it at that ε, in hindsight; the best of all comes first.
     """
     words = WORDS[what]
-    for table in words.tables(found):
-        for measure, sample in measures(of(found, table)).items():
-            mine = best_limits([each for each in of(found, table) if each.measure == measure])
-            epsilons = sorted({each.epsilon for each in mine})
+    for table in words.tables(means):
+        for measure, sample in measures(means_of_table(means, table)).items():
+            mine = best_limits([mean for mean in means_of_table(means, table) if mean.measure == measure])
+            epsilons = sorted({mean.epsilon for mean in mine})
             cells: dict[str, dict[float, str]] = {}
-            for each in sorted(mine, key=lambda each: (-each.epsilon, -each.mean)):
-                cells.setdefault(each.label, {})[each.epsilon] = _cell(each)
+            for mean in sorted(mine, key=lambda mean: (-mean.epsilon, -mean.mean)):
+                cells.setdefault(mean.label, {})[mean.epsilon] = _cell(mean)
             named = {label: f"{label} (not private)" if is_claimed(label) else label for label in cells}
             rows = [
                 [named[label], *(row.get(epsilon, "–") for epsilon in epsilons)] for label, row in cells.items()
@@ -135,28 +144,28 @@ def over_epsilons(found: Sequence[Mean], what: str) -> Iterator[tuple[str, list[
             yield title, [f"ε = {epsilon:g}" for epsilon in epsilons], rows
 
 
-def _cell(each: Mean) -> str:
-    value = per_cent(each.mean, 1) if each.metric in ("precision", "covered") else short(each.mean)
-    return value if each.limit is None else f"{value} (limit {each.limit:,})"
+def _cell(mean: Mean) -> str:
+    value = per_cent(mean.mean, 1) if mean.metric in ("precision", "covered") else short(mean.mean)
+    return value if mean.limit is None else f"{value} (limit {mean.limit:,})"
 
 
-def _section(found: Sequence[Mean], table: str, figures: Sequence[Figure], words: Words) -> dict[str, Any]:
-    mine = of(found, table)
+def _section(means: Sequence[Mean], table: str, figures: Sequence[Figure], words: Words) -> dict[str, Any]:
+    mine = means_of_table(means, table)
     best = words.at_one_limit(mine)
-    epsilon = middle({each.epsilon for each in mine})
+    epsilon = middle({mean.epsilon for mean in mine})
     there = measures(mine)
     average = standings(mine, words)
     shown: dict[str, dict[str, Mean]] = {}
-    for each in best:
-        if each.epsilon == epsilon:
-            shown.setdefault(each.label, {})[each.measure] = each
+    for mean in best:
+        if mean.epsilon == epsilon:
+            shown.setdefault(mean.label, {})[mean.measure] = mean
     leaders = {measure: _leading(shown, measure) for measure in there}
     rows = [
         {
             "method": label,
             "place": average[label],
             "claimed": is_claimed(label),
-            "limit": next((each.limit for each in shown[label].values()), None),
+            "limit": next((mean.limit for mean in shown[label].values()), None),
             "cells": [
                 {"text": short(shown[label][measure].mean), "best": label in leaders[measure]}
                 if measure in shown[label]
@@ -172,7 +181,7 @@ def _section(found: Sequence[Mean], table: str, figures: Sequence[Figure], words
         "name": table,
         "title": noun[0].upper() + noun[1:],
         "epsilon": f"{epsilon:g}",
-        "headings": [titles(each)[0] for each in there.values()],
+        "headings": [titles(mean)[0] for mean in there.values()],
         "rows": rows,
         "lines": lines_of(list(average), shown_first(average)),
         "figures": [figure for figure in figures if figure.name.startswith(f"{table}-")],
@@ -181,23 +190,27 @@ def _section(found: Sequence[Mean], table: str, figures: Sequence[Figure], words
 
 def _leading(shown: Mapping[str, Mapping[str, Mean]], measure: str) -> set[str]:
     """Return the methods that are best at a measure: private ones alone."""
-    entrants = {label: each[measure] for label, each in shown.items() if measure in each and not is_claimed(label)}
+    entrants = {
+        label: by_measure[measure]
+        for label, by_measure in shown.items()
+        if measure in by_measure and not is_claimed(label)
+    }
     return {
         label
-        for label, each in entrants.items()
-        if not any(other.better_than(each) for other in entrants.values())
+        for label, mean in entrants.items()
+        if not any(other.better_than(mean) for other in entrants.values())
     }
 
 
-def _over_epsilon(found: Sequence[Mean], words: Words, first: Sequence[str]) -> Figure:
-    shown = sorted(best_limits(found), key=lambda each: each.epsilon)
+def _over_epsilon(means: Sequence[Mean], words: Words, first: Sequence[str]) -> Figure:
+    shown = sorted(best_limits(means), key=lambda mean: mean.epsilon)
     note = "Each method at the limit that is best for it at that ε, in hindsight."
     return _drawn(shown, words, first, along="epsilon", title="by ε", axis="ε", note=note)
 
 
-def _over_limits(found: Sequence[Mean], words: Words, first: Sequence[str]) -> Figure:
-    epsilon = middle({each.epsilon for each in found})
-    shown = sorted((each for each in found if each.epsilon == epsilon), key=lambda each: each.limit or 0)
+def _over_limits(means: Sequence[Mean], words: Words, first: Sequence[str]) -> Figure:
+    epsilon = middle({mean.epsilon for mean in means})
+    shown = sorted((mean for mean in means if mean.epsilon == epsilon), key=lambda mean: mean.limit or 0)
     title, axis = f"by limit, at ε = {epsilon:g}", "limit: the most that one person may add"
     note = "Level lines belong to methods that take no limit."
     return _drawn(shown, words, first, along="limit", title=title, axis=axis, note=note)
@@ -207,8 +220,8 @@ def _drawn(
     means: Sequence[Mean], words: Words, first: Sequence[str], *, along: str, title: str, axis: str, note: str
 ) -> Figure:
     """Draw one measure of one table."""
-    each = means[0]
-    table, (_, name, value) = str(each.table), titles(each)
+    first_mean = means[0]
+    table, (_, name, value) = str(first_mean.table), titles(first_mean)
     there = {mean.label for mean in means}
     chart = curves(
         [_row(mean, along) for mean in means],
@@ -216,12 +229,12 @@ def _drawn(
         x=along,
         x_title=axis,
         y_title=value,
-        logarithmic_y=each.metric not in HIGHER_IS_BETTER,
+        logarithmic_y=first_mean.metric not in HIGHER_IS_BETTER,
         shown=[label for label in first if label in there],
     )
-    top = f"-{each.k}" if each.k is not None and each.metric == words.by else ""
-    note = f"{_better(each.metric)} {note} {BARS}"
-    return narrowed(Figure.of(f"{table}-{each.metric.lower()}{top}-by-{along}", chart, note))
+    top = f"-{first_mean.k}" if first_mean.k is not None and first_mean.metric == words.by else ""
+    note = f"{_better(first_mean.metric)} {note} {BARS}"
+    return narrowed(Figure.from_chart(f"{table}-{first_mean.metric.lower()}{top}-by-{along}", chart, note))
 
 
 BARS = (
@@ -234,13 +247,17 @@ def _better(metric: str) -> str:
     return "Higher is better." if metric in HIGHER_IS_BETTER else "Lower is better."
 
 
-def _row(each: Mean, x: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"method": each.label, "epsilon": each.epsilon, "limit": each.limit}
-    row |= {"mean": each.mean, "low": each.low, "high": each.high, "runs": each.runs}
+def _row(mean: Mean, x: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"method": mean.label, "epsilon": mean.epsilon, "limit": mean.limit}
+    row |= {"mean": mean.mean, "low": mean.low, "high": mean.high, "runs": mean.runs}
     return {x: row.pop(x), **row}
 
 
-def _refusal(each: Mapping[str, Any]) -> dict[str, str]:
-    at = f" at limit {', '.join(f'{limit:,}' for limit in each['limits'])}" if each["limits"] else ""
-    epsilons = ", ".join(f"{epsilon:g}" for epsilon in each["epsilons"])
-    return {"method": each["method"], "where": f"ε = {epsilons}{at}", "reason": each["reason"]}
+def _refusal(refusal: Mapping[str, Any]) -> dict[str, str]:
+    at = (
+        f" at limit {', '.join(f'{max_records:,}' for max_records in refusal['limits'])}"
+        if refusal["limits"]
+        else ""
+    )
+    epsilons = ", ".join(f"{epsilon:g}" for epsilon in refusal["epsilons"])
+    return {"method": refusal["method"], "where": f"ε = {epsilons}{at}", "reason": refusal["reason"]}

@@ -37,18 +37,18 @@ class Words:
     measured: str
     summary: Callable[[Words, Sequence[Mean]], list[str]]
 
-    def tables(self, found: Sequence[Mean]) -> list[str]:
+    def tables(self, means: Sequence[Mean]) -> list[str]:
         """Return the tables that were measured, in the order they are told."""
-        return [table for table in self.nouns if any(each.table == table for each in found)]
+        return [table for table in self.nouns if any(mean.table == table for mean in means)]
 
-    def at_one_limit(self, found: Sequence[Mean]) -> list[Mean]:
+    def at_one_limit(self, means: Sequence[Mean]) -> list[Mean]:
         """Keep one limit of each method at each ε."""
-        longest = max((each.k or 0 for each in found if each.metric == self.by), default=0)
-        by = next((each.measure for each in found if (each.metric, each.k or 0) == (self.by, longest)), self.by)
-        return at_one_limit(found, by)
+        longest = max((mean.k or 0 for mean in means if mean.metric == self.by), default=0)
+        by = next((mean.measure for mean in means if (mean.metric, mean.k or 0) == (self.by, longest)), self.by)
+        return at_one_limit(means, by)
 
 
-def measures(found: Sequence[Mean]) -> dict[str, Mean]:
+def measures(means: Sequence[Mean]) -> dict[str, Mean]:
     """Return what was measured, in the order it is told: each with one mean of it.
 
     >>> common = ("a", "sra", "sra", 3, 1.0, None, "items")
@@ -57,15 +57,15 @@ def measures(found: Sequence[Mean]) -> dict[str, Mean]:
     ['precision of the top 10', 'precision of the top 20']
     """
     order = list(TITLES)
-    known = [each for each in found if each.metric in TITLES]
-    known.sort(key=lambda each: (order.index(each.metric), each.k or 0))
-    return {each.measure: each for each in known}
+    displayed = [mean for mean in means if mean.metric in TITLES]
+    displayed.sort(key=lambda mean: (order.index(mean.metric), mean.k or 0))
+    return {mean.measure: mean for mean in displayed}
 
 
-def titles(each: Mean) -> tuple[str, str, str]:
+def titles(mean: Mean) -> tuple[str, str, str]:
     """Return the heading, the title and the axis of what was measured."""
-    k = "" if each.k is None else f"{each.k:,}"
-    heading, title, axis = (text.format(k=k) for text in TITLES[each.metric])
+    k = "" if mean.k is None else f"{mean.k:,}"
+    heading, title, axis = (text.format(k=k) for text in TITLES[mean.metric])
     return heading, title, axis
 
 
@@ -82,7 +82,7 @@ def middle(epsilons: set[float]) -> float:
 def short(number: float) -> str:
     """Write a number with three digits that matter.
 
-    >>> [short(each) for each in (0.01234, 12.345, 1234.5, 7_654_321.0, 0.0)]
+    >>> [short(number) for number in (0.01234, 12.345, 1234.5, 7_654_321.0, 0.0)]
     ['0.0123', '12.3', '1,234', '7.65 million', '0']
     """
     for unit, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
@@ -91,34 +91,34 @@ def short(number: float) -> str:
     return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"
 
 
-def of(found: Sequence[Mean], table: str) -> list[Mean]:
+def means_of_table(means: Sequence[Mean], table: str) -> list[Mean]:
     """Return what was measured of a table."""
-    return [each for each in found if each.table == table]
+    return [mean for mean in means if mean.table == table]
 
 
-def standings(found: Sequence[Mean], words: Words) -> dict[str, float]:
+def standings(means: Sequence[Mean], words: Words) -> dict[str, float]:
     """Return the average place of each method of a table among the private ones, over all measures and ε.
 
     The best comes first. What is only claimed gets the place it would have among the private ones.
     """
-    found = words.at_one_limit(found)
-    private = [each for each in found if not is_claimed(each.label)]
+    means = words.at_one_limit(means)
+    private = [mean for mean in means if not is_claimed(mean.label)]
     taken = places(private)
-    for label in dict.fromkeys(each.label for each in found):
+    for label in dict.fromkeys(mean.label for mean in means):
         if label not in taken:
-            taken[label] = places([*private, *(each for each in found if each.label == label)])[label]
-    return dict(sorted(taken.items(), key=lambda each: each[1]))
+            taken[label] = places([*private, *(mean for mean in means if mean.label == label)])[label]
+    return dict(sorted(taken.items(), key=lambda entry: entry[1]))
 
 
-def _best(found: Sequence[Mean], epsilon: float, metric: str) -> list[Mean]:
+def _best(means: Sequence[Mean], epsilon: float, metric: str) -> list[Mean]:
     """Return the private methods that are best at one ε: several, if they came out alike."""
-    entrants = [each for each in found if (each.epsilon, each.metric) == (epsilon, metric)]
-    entrants = [each for each in entrants if not is_claimed(each.label)]
-    return [each for each in entrants if not any(other.better_than(each) for other in entrants)]
+    entrants = [mean for mean in means if (mean.epsilon, mean.metric) == (epsilon, metric)]
+    entrants = [mean for mean in entrants if not is_claimed(mean.label)]
+    return [mean for mean in entrants if not any(other.better_than(mean) for other in entrants)]
 
 
-def _at(each: Mean) -> str:
-    return each.label if each.limit is None else f"{each.label} at limit {each.limit:,}"
+def _at(mean: Mean) -> str:
+    return mean.label if mean.limit is None else f"{mean.label} at limit {mean.limit:,}"
 
 
 def _all_of(best: Sequence[Mean]) -> str:
@@ -128,75 +128,81 @@ def _all_of(best: Sequence[Mean]) -> str:
     >>> _all_of([Mean("a", name, name, *common) for name in ("lpa", "sra", "hpa", "gs")])
     'lpa at limit 3, sra at limit 3 and 2 others alike'
     """
-    names = [_at(each) for each in best]
+    names = [_at(mean) for mean in best]
     return listed(names) if len(names) <= 3 else f"{', '.join(names[:2])} and {len(names) - 2} others alike"
 
 
-def _of_counts(words: Words, found: Sequence[Mean]) -> list[str]:
+def _summarize_counts(words: Words, means: Sequence[Mean]) -> list[str]:
     """Say which private methods came out best, overall and at one ε."""
-    said = []
-    for table in words.tables(found):
-        private = [each for each in words.at_one_limit(of(found, table)) if not is_claimed(each.label)]
+    sentences = []
+    for table in words.tables(means):
+        private = [
+            entry for entry in words.at_one_limit(means_of_table(means, table)) if not is_claimed(entry.label)
+        ]
         if not private:
             continue
-        order = [each for each in standings(of(found, table), words).items() if not is_claimed(each[0])]
-        told = f"For {words.nouns[table]}, over all ε and errors together, {order[0][0]} came out best"
+        order = [
+            entry for entry in standings(means_of_table(means, table), words).items() if not is_claimed(entry[0])
+        ]
+        sentence = f"For {words.nouns[table]}, over all ε and errors together, {order[0][0]} came out best"
         if len(order) > 1:
             ahead = " and ".join(f"{name} ({place:.1f})" for name, place in order[1:3])
-            told += f" of {len(order)} private methods (average place {order[0][1]:.1f}), ahead of {ahead}"
-        epsilon = middle({each.epsilon for each in private})
+            sentence += f" of {len(order)} private methods (average place {order[0][1]:.1f}), ahead of {ahead}"
+        epsilon = middle({mean.epsilon for mean in private})
         error = _best(private, epsilon, "MAE")
         if error:
-            told += (
+            sentence += (
                 f". At ε = {epsilon:g} the smallest mean absolute error is that of {_all_of(error)}: its counts"
             )
-            told += f" are off by {short(error[0].mean)} on average"
+            sentence += f" are off by {short(error[0].mean)} on average"
         top = _best(private, epsilon, "precision")
         if top:
             kind = "items" if table == "items" else "items of each context"
-            told += (
+            sentence += (
                 f". Most of the 10 most counted {kind} are found by {_all_of(top)}: {10 * top[0].mean:.1f} of them"
             )
-        said.append(f"{told}.")
-    return said
+        sentences.append(f"{sentence}.")
+    return sentences
 
 
-def _of_rankings(words: Words, found: Sequence[Mean]) -> list[str]:
+def _summarize_rankings(words: Words, means: Sequence[Mean]) -> list[str]:
     """Say of each K what rank and the best counts find at one ε."""
-    said = []
-    for table in words.tables(found):
-        mine = words.at_one_limit(of(found, table))
-        epsilon = middle({each.epsilon for each in mine})
+    sentences = []
+    for table in words.tables(means):
+        mine = words.at_one_limit(means_of_table(means, table))
+        epsilon = middle({mean.epsilon for mean in mine})
         for measure, sample in measures(mine).items():
-            entrants = [each for each in mine if (each.measure, each.epsilon) == (measure, epsilon)]
-            entrants = [each for each in entrants if not is_claimed(each.label)]
-            entrants.sort(key=lambda each: -each.mean)
+            entrants = [mean for mean in mine if (mean.measure, mean.epsilon) == (measure, epsilon)]
+            entrants = [mean for mean in entrants if not is_claimed(mean.label)]
+            entrants.sort(key=lambda mean: -mean.mean)
             if not entrants:
                 continue
             k = sample.k or 0
-            of_each = "" if table == "items" else " of each context"
-            ahead = ", ".join(f"{_at(each)} {k * each.mean:.1f}" for each in entrants[:4])
-            said.append(f"Of the {some(k, 'item')}{of_each} that most people have, at ε = {epsilon:g}: {ahead}.")
-    return said
+            context_words = "" if table == "items" else " of each context"
+            ahead = ", ".join(f"{_at(mean)} {k * mean.mean:.1f}" for mean in entrants[:4])
+            sentences.append(
+                f"Of the {some(k, 'item')}{context_words} that most people have, at ε = {epsilon:g}: {ahead}."
+            )
+    return sentences
 
 
-def _of_selection(words: Words, found: Sequence[Mean]) -> list[str]:
+def _summarize_selection(words: Words, means: Sequence[Mean]) -> list[str]:
     """Say of each share how many items are selected at one ε."""
-    said = []
-    for table in words.tables(found):
-        best = words.at_one_limit(of(found, table))
-        epsilon = middle({each.epsilon for each in best})
-        for label in dict.fromkeys(each.label for each in best):
-            mine = {each.metric: each for each in best if (each.label, each.epsilon) == (label, epsilon)}
+    sentences = []
+    for table in words.tables(means):
+        best = words.at_one_limit(means_of_table(means, table))
+        epsilon = middle({mean.epsilon for mean in best})
+        for label in dict.fromkeys(mean.label for mean in best):
+            mine = {mean.metric: mean for mean in best if (mean.label, mean.epsilon) == (label, epsilon)}
             if "selected" not in mine:
                 continue
-            limit = mine["selected"].limit
-            how = "" if limit is None else f" to {some(limit, 'item')} a person (the best in hindsight)"
+            max_items = mine["selected"].limit
+            how = "" if max_items is None else f" to {some(max_items, 'item')} a person (the best in hindsight)"
             covered = f", with {per_cent(mine['covered'].mean, 1)} of all records" if "covered" in mine else ""
-            said.append(
+            sentences.append(
                 f"At ε = {epsilon:g}, {label}{how}: {mine['selected'].mean:,.1f} items are selected{covered}."
             )
-    return said
+    return sentences
 
 
 WORDS: Mapping[str, Words] = {
@@ -210,7 +216,7 @@ WORDS: Mapping[str, Words] = {
         "less than {bound}, which is 0.1 % of the people and at least 1. KL replaces counts of zero or less by "
         "0.01. Precision is that of the top 10, for item-by-context counts of each context on average; equal "
         "counts are ranked at random.",
-        summary=_of_counts,
+        summary=_summarize_counts,
     ),
     "rankings": Words(
         nouns={"items": "all items", "edges": "the items of each context"},
@@ -223,7 +229,7 @@ WORDS: Mapping[str, Words] = {
         "equal counts are ranked at random. “rank” is headcount rank with that K, “peeling” chooses one item "
         "after the other whatever K is, and the others are headcount release and then top: of item counts alone, "
         "and for contexts of both tables.",
-        summary=_of_rankings,
+        summary=_summarize_rankings,
     ),
     "selection": Words(
         nouns={"selection": "selected items"},
@@ -234,7 +240,7 @@ WORDS: Mapping[str, Words] = {
         measured="Items are selected as a release with --select-items does first, with the share of ε that a name "
         "says and all of δ. Records covered are those of selected items, of all that there are. Items that nobody "
         "has are never selected.",
-        summary=_of_selection,
+        summary=_summarize_selection,
     ),
 }
 """By what is compared."""

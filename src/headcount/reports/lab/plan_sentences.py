@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.accounting.guarantee import in_short
+from headcount.accounting.guarantee import format_delta
 from headcount.events.selection_targets import SELECTABLE, Selectable
 from headcount.methods.family import Table
 from headcount.methods.registry import table
@@ -29,7 +29,7 @@ class PlanWords(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the sentences as plain data."""
-        return {**self._asdict(), "selected": [list(each) for each in self.selected]}
+        return {**self._asdict(), "selected": [list(selection) for selection in self.selected]}
 
 
 def plan_in_words(plan: Plan) -> PlanWords:
@@ -40,21 +40,24 @@ def plan_in_words(plan: Plan) -> PlanWords:
     >>> from headcount.events.log import EventLog
     >>> log, curator = EventLog.of([("ann", "tea")], items=["rye", "tea"]), Curator()
     >>> ready = curator.prepare(ReleaseRequest(epsilon="1", method="sra", limit=1), log)
-    >>> said = plan_in_words(curator.plan(ready))
-    >>> said.price, said.cells
+    >>> words = plan_in_words(curator.plan(ready))
+    >>> words.price, words.cells
     ('ε = 1, charged to no ledger', '2 item counts')
     """
-    selected = [each for each in SELECTABLE if each.stage in plan.selections]
-    later = f"not known before the {' and '.join(each.plural for each in selected)} are selected"
-    known = [some(number, table(name).noun) for name, number in plan.cells.items() if number is not None]
+    selected = [selectable for selectable in SELECTABLE if selectable.stage in plan.selections]
+    later = f"not known before the {' and '.join(selectable.plural for selectable in selected)} are selected"
+    cell_counts = [some(number, table(name).noun) for name, number in plan.cells.items() if number is not None]
     exposed = "NOT PRIVATE. " if plan.guarantee.reason else ""
-    price, left = _price(plan)
+    cost, left = _cost(plan)
     return PlanWords(
         exposed + plan.guarantee.sentence(),
-        price,
+        cost,
         left,
-        tuple((each.plural.capitalize(), _how_selected(each, plan.selections[each.stage])) for each in selected),
-        " and ".join(known) or later,
+        tuple(
+            (selectable.plural.capitalize(), _describe_selection(selectable, plan.selections[selectable.stage]))
+            for selectable in selected
+        ),
+        " and ".join(cell_counts) or later,
         tuple(_errors(plan, later if selected else None)),
         plan.notes,
     )
@@ -62,64 +65,80 @@ def plan_in_words(plan: Plan) -> PlanWords:
 
 def _errors(plan: Plan, later: str | None) -> list[str]:
     """Say of each table how noisy it will be; of a table whose numbers have noise of their own, of each."""
-    noise, told = plan.to_json()["noise"], []
+    noise, sentences = plan.to_json()["noise"], []
     for name in plan.cells:
-        of = table(name)
-        if of.by_number:
-            told += [f"{law.get('on', f'the number of {each}')}: {_reach(law)}" for each, law in noise.items()]
+        described_table = table(name)
+        if described_table.by_number:
+            sentences += [
+                f"{distribution.get('on', f'the number of {quantity}')}: {_spread_in_words(distribution)}"
+                for quantity, distribution in noise.items()
+            ]
         else:
-            told.append(_error(of, noise.get(name), later))
-    return told
+            sentences.append(_error(described_table, noise.get(name), later))
+    return sentences
 
 
-def _error(of: Table, law: Mapping[str, Any] | None, later: str | None) -> str:
-    if law is None:
-        return of.unforeseen.format(noun=of.noun) if later is None else f"each {of.noun}: {later}"
-    if of.error:
-        gaussian = "discrete Gaussian noise of " if _is_gaussian(law) else ""
-        return of.error.format(noun=of.noun, reach=_reach(law), noise=gaussian, deviation=law["deviation"])
-    if "on" in law:
-        what = "" if _is_gaussian(law) else "noise of "
+def _error(described_table: Table, distribution: Mapping[str, Any] | None, later: str | None) -> str:
+    if distribution is None:
+        return (
+            described_table.unforeseen.format(noun=described_table.noun)
+            if later is None
+            else f"each {described_table.noun}: {later}"
+        )
+    if described_table.error:
+        gaussian = "discrete Gaussian noise of " if _is_gaussian(distribution) else ""
+        return described_table.error.format(
+            noun=described_table.noun,
+            reach=_spread_in_words(distribution),
+            noise=gaussian,
+            deviation=distribution["deviation"],
+        )
+    if "on" in distribution:
+        what = "" if _is_gaussian(distribution) else "noise of "
         depends = "how large their errors become depends on the data"
-        return f"{of.noun}s: {what}{_reach(law)}, on {law['on']}; {depends}"
-    return f"each {of.noun}: {_reach(law)} of what people were allowed to add"
+        return (
+            f"{described_table.noun}s: {what}{_spread_in_words(distribution)}, on {distribution['on']}; {depends}"
+        )
+    return f"each {described_table.noun}: {_spread_in_words(distribution)} of what people were allowed to add"
 
 
-def _is_gaussian(law: Mapping[str, Any]) -> bool:
-    return bool(law["law"] == "discrete-gaussian")
+def _is_gaussian(distribution: Mapping[str, Any]) -> bool:
+    return bool(distribution["law"] == "discrete-gaussian")
 
 
-def _reach(law: Mapping[str, Any]) -> str:
-    noise = "discrete Gaussian noise of " if _is_gaussian(law) else ""
-    return f"{noise}standard deviation {law['deviation']:,.1f}, and 95 % lie within ±{law['half_width_95']:,.0f}"
+def _spread_in_words(distribution: Mapping[str, Any]) -> str:
+    noise = "discrete Gaussian noise of " if _is_gaussian(distribution) else ""
+    deviation, half_width = distribution["deviation"], distribution["half_width_95"]
+    return f"{noise}standard deviation {deviation:,.1f}, and 95 % lie within ±{half_width:,.0f}"
 
 
-def _price(plan: Plan) -> tuple[str, str | None]:
+def _cost(plan: Plan) -> tuple[str, str | None]:
     """Say what a request would cost, and what is left before it."""
     if plan.ledger is None:
         return f"{plan.guarantee.amounts}, charged to no ledger", None
     from headcount.ledger.charges import plain
 
-    found = plan.ledger
-    price = f"{found.charge.amounts}, charged to {found.dataset} by {found.analyst}{found.words}"
-    if found.issued is not None:
-        price = f"nothing: published already in {found.issued}"
-    own = "" if found.account.budget.per_analyst is None else f" for {found.analyst}"
-    own += " in the fullest of them" if len(found.touched) > 1 else ""
-    return price, f"ε = {plain(found.left)}{own}, before this"
+    preview = plan.ledger
+    cost = f"{preview.charge.amounts}, charged to {preview.dataset} by {preview.analyst}{preview.words}"
+    if preview.issued is not None:
+        cost = f"nothing: published already in {preview.issued}"
+    own = "" if preview.account.budget.per_analyst is None else f" for {preview.analyst}"
+    own += " in the fullest of them" if len(preview.touched) > 1 else ""
+    return cost, f"ε = {plain(preview.left)}{own}, before this"
 
 
-def _how_selected(of: Selectable, selection: Mapping[str, Any]) -> str:
+def _describe_selection(selectable: Selectable, selection: Mapping[str, Any]) -> str:
     """Say how something will be selected."""
-    delta = in_short(Decimal(selection["delta"]))
-    paid = f"selected with ε = {selection['epsilon']} and δ = {delta} of it: those that "
+    delta = format_delta(Decimal(selection["delta"]))
+    cost_words = f"selected with ε = {selection['epsilon']} and δ = {delta} of it: those that "
     if "limit" not in selection:
         return (
-            f"{paid}about {selection['threshold']:,} people or more name, if people have few different "
-            f"{of.plural}; if they have many, those with a weight of about {selection['weight']:,} or more, of "
+            f"{cost_words}about {selection['threshold']:,} people or more name, if people have few different "
+            f"{selectable.plural}; if they have many, those with a weight of about {selection['weight']:,} or "
+            f"more, of "
             "which each person has a vector of length 1 to give"
         )
     return (
-        f"{paid}{selection['threshold']:,} people or more have, noise included, where at most "
-        f"{some(selection['limit'], of.noun)} of each person count"
+        f"{cost_words}{selection['threshold']:,} people or more have, noise included, where at most "
+        f"{some(selection['limit'], selectable.noun)} of each person count"
     )

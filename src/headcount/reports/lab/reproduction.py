@@ -32,8 +32,8 @@ def picture(name: str, rows: Sequence[dict[str, Any]], kind: str, note: str, wor
     """Draw rows as dots or curves; ``words`` are the titles and scales that the chart takes."""
     note = f"{note} {BARS}".strip()
     if kind == "dots":
-        return Figure.of(name, dots(rows, **words), note)
-    figure = narrowed(Figure.of(name, curves(rows, x="x", **words), note))
+        return Figure.from_chart(name, dots(rows, **words), note)
+    figure = narrowed(Figure.from_chart(name, curves(rows, x="x", **words), note))
     names = in_order(row["method"] for row in rows)
     lines = lines_of(names, names[:MOST_LINES])
     return replace(figure, lines=lines, most_lines=MOST_LINES)

@@ -38,35 +38,36 @@ def histograms(release: Release) -> list[ActivityHistogram]:
         return []
     parts = [("records", table)]
     if "of" in table.column_names:
-        parts = [(of, table.filter(pc.equal(table["of"], of))) for of in pc.unique(table["of"]).to_pylist()]
+        parts = [
+            (scope, table.filter(pc.equal(table["of"], scope))) for scope in pc.unique(table["of"]).to_pylist()
+        ]
     return [
-        _histogram(f"activity-{number}", part.slice(0, MOST_BINS), unit(of, release))
-        for number, (of, part) in enumerate(parts, 1)
+        _histogram(f"activity-{number}", part.slice(0, MOST_BINS), unit(scope, release))
+        for number, (scope, part) in enumerate(parts, 1)
     ]
 
 
-def unit(of: str, release: Release) -> str:
+def unit(scope: str, release: Release) -> str:
     """Name what people have many or few of."""
     pairs = f"different pairs of item and {across(release)}"
-    return {"items": "different items", "pairs": pairs}.get(of, "records")
+    return {"items": "different items", "pairs": pairs}.get(scope, "records")
 
 
 def words(release: Release) -> str:
     """Say what the histogram is and what it was used for."""
     level = per_cent(release.interval.level)
-    said = (
+    text = (
         "Every person is in one bin. The numbers of people carry noise of their own, so they can be negative "
         f"where few or none are; low and high enclose the true number with {level} probability, each on its own."
     )
     if not (release.interval.average and "of" in release.tables["activity"].column_names):
-        return said
-    limits = sorted({values["limit"] for values in release.chosen.values() if "limit" in values})
-    if not limits:
-        return f"{said} By these numbers the counts of people above the limit were scaled up."
-    limit = f"The limit of {limits[0]:,}" if len(limits) == 1 else "The limit"
-    return (
-        f"{said} {limit} was chosen from these numbers, and by them the counts of people above it were scaled up."
-    )
+        return text
+    bounds = sorted({values["limit"] for values in release.chosen.values() if "limit" in values})
+    if not bounds:
+        return f"{text} By these numbers the counts of people above the limit were scaled up."
+    bound_words = f"The limit of {bounds[0]:,}" if len(bounds) == 1 else "The limit"
+    chosen = "was chosen from these numbers, and by them the counts of people above it were scaled up."
+    return f"{text} {bound_words} {chosen}"
 
 
 def shown(table: pa.Table) -> int:
@@ -89,4 +90,4 @@ def _histogram(name: str, table: pa.Table, of_what: str) -> ActivityHistogram:
     if left:
         which = "1 bin is" if left == 1 else f"{some(left, 'bin')} are"
         note += f" The last {which} not drawn, since nothing stands out there; the table has every bin."
-    return ActivityHistogram(figure=Figure.of(name, chart, note), unit=of_what, rows=table.to_pylist())
+    return ActivityHistogram(figure=Figure.from_chart(name, chart, note), unit=of_what, rows=table.to_pylist())

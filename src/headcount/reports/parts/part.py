@@ -54,13 +54,13 @@ def plain_part(release: Release) -> Part:
     """Return the first rows of all tables, as they are."""
     shown = []
     for name, held in release.tables.items():
-        texts = sum(not isinstance(each, float) for each in next(iter(held.to_pylist()), {}).values())
+        texts = sum(not isinstance(entry, float) for entry in next(iter(held.to_pylist()), {}).values())
         rows = [
-            tuple(f"{each:,.4g}" if isinstance(each, float) else str(each) for each in row.values())
+            tuple(f"{cell:,.4g}" if isinstance(cell, float) else str(cell) for cell in row.values())
             for row in held.slice(0, SHOWN).to_pylist()
         ]
         noun = table(name).noun
-        headings = tuple(each.capitalize() for each in held.column_names)
+        headings = tuple(entry.capitalize() for entry in held.column_names)
         shown.append(Excerpt(f"Each {noun}", some(held.num_rows, noun), "", headings, rows, texts))
     first = next(iter(release.tables), "")
     lede = f"Of {bound(release)}. Everything was made from numbers that carry random {noise_words(release)}."

@@ -26,18 +26,18 @@ def part(release: Release) -> Part:
         f"numbers that carry random {noise}."
     )
     blocks = answer_blocks(release, SHOWN)
-    return Part(ANSWERS.title, lede, [_excerpt(release, each, last=each is blocks[-1]) for each in blocks])
+    return Part(ANSWERS.title, lede, [_excerpt(release, block, last=block is blocks[-1]) for block in blocks])
 
 
 def _excerpt(release: Release, block: Block, *, last: bool) -> Excerpt:
     left = release.answers.num_rows - SHOWN if last else 0
     more = f" {some(left, 'more answer')} in the release." if left > 0 else ""
-    of = f"of {bound(release)}; {interval_words(release)}{more}"
+    subtitle = f"of {bound(release)}; {interval_words(release)}{more}"
     headings = tuple(name.capitalize() if name == "query" else name for name in block.names)
     title = "Counts" if block.statement is None else f"By {listed(block.names)}"
-    rows = [tuple(each) for each in block.shown()]
-    said = "Counts of records" if block.statement is None else block.statement
-    return Excerpt(title, said, of, (*headings, "Answer", "Low", "High"), rows, texts=len(headings))
+    rows = [tuple(row) for row in block.shown()]
+    caption = "Counts of records" if block.statement is None else block.statement
+    return Excerpt(title, caption, subtitle, (*headings, "Answer", "Low", "High"), rows, texts=len(headings))
 
 
 class Block(NamedTuple):
@@ -61,17 +61,18 @@ def answer_blocks(release: Release, most: int) -> list[Block]:
     own = [name for name in release.answers.column_names if name not in (*ANSWERS.columns, "how")]
     blocks = []
     for statement, alike in groupby(rows, lambda row: None if row["cell"] is None else row["query"]):
-        found = list(alike)
-        names = ["query"] if statement is None else _asked(found[0], own) or ["cell"]
-        kept = [{name: row[name] for name in (*names, *NUMBERS)} for row in found]
+        block_rows = list(alike)
+        names = ["query"] if statement is None else _grouping_attributes(block_rows[0], own) or ["cell"]
+        kept = [{name: row[name] for name in (*names, *NUMBERS)} for row in block_rows]
         blocks.append(Block(statement, names, kept))
     return blocks
 
 
-def _asked(row: dict[str, Any], names: Sequence[str]) -> list[str]:
+def _grouping_attributes(row: dict[str, Any], names: Sequence[str]) -> list[str]:
     """Return the attributes that a statement groups by, in its order.
 
-    >>> _asked({"cell": "sex = F, age = 0–17", "age": "0–17", "sex": "F", "job": None}, ["age", "sex", "job"])
+    >>> row = {"cell": "sex = F, age = 0–17", "age": "0–17", "sex": "F", "job": None}
+    >>> _grouping_attributes(row, ["age", "sex", "job"])
     ['sex', 'age']
     """
     there = [name for name in names if row[name] is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headcount.releases.formatting import listed
-from headcount.releases.ordering import order_words, told_nothing
+from headcount.releases.ordering import describe_order, undecided_contexts
 from headcount.releases.release import Release
 from headcount.reports import excerpts
 from headcount.reports.parts.part import Part
@@ -15,10 +15,13 @@ def part(release: Release) -> Part:
     of_what = "" if release.interval.covers == "true" else f", of {bound(release)}"
     also = " Their counts carry noise as well." if has_counts(release) else " Their counts are not released."
     choice = f"The choice was made with random {noise_words(release)}."
-    told = [f"Ranked by how many people have an item{of_what}. {choice}{also}", *order_words(release.chosen)]
-    silent = told_nothing(release.chosen)
-    told += [f"Nothing can be told of {listed(silent)}, where all is within the noise."] if silent else []
-    lede = " ".join(told)
+    sentences = [
+        f"Ranked by how many people have an item{of_what}. {choice}{also}",
+        *describe_order(release.chosen),
+    ]
+    silent = undecided_contexts(release.chosen)
+    sentences += [f"Nothing can be told of {listed(silent)}, where all is within the noise."] if silent else []
+    lede = " ".join(sentences)
     return Part(ranking_words(release)["title"], lede)
 
 

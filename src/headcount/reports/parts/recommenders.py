@@ -25,18 +25,18 @@ def part(release: Release) -> Part:
         f"{noise_words(release)}."
     )
     makers = {"model/pairs": _pairs, "model/neighbours": _neighbours, PREDICTIONS.name: _predictions}
-    found = [make(release) for name, make in makers.items() if name in release.tables]
+    excerpts = [make(release) for name, make in makers.items() if name in release.tables]
     if "offset" in items.column_names:
         title = "A model of ratings"
-        found += [_liked(release, "descending", "most"), _liked(release, "ascending", "least")]
+        excerpts += [_liked(release, "descending", "most"), _liked(release, "ascending", "least")]
     elif release.method == VISITS:
         title = "A model of visits"
-        found += [_heaviest(release), *_together(release)]
+        excerpts += [_heaviest(release), *_together(release)]
     elif PREDICTIONS.name in release.tables:
         title = "Ratings predicted for named people"
     else:
         title = "Items that people have together" if "count" in items.column_names else "Neighbours of items"
-    return Part(title, lede, found)
+    return Part(title, lede, excerpts)
 
 
 def _liked(release: Release, order: str, how: str) -> Excerpt:
@@ -48,7 +48,7 @@ def _liked(release: Release, order: str, how: str) -> Excerpt:
 
 def _heaviest(release: Release) -> Excerpt:
     table = release.tables[ITEMS.name].sort_by([("count", "descending")])
-    rows = [(_name(row), *(f"{row[each]:,.0f}" for each in ("count", "low", "high"))) for row in _first(table)]
+    rows = [(_name(row), *(f"{row[column]:,.0f}" for column in ("count", "low", "high"))) for row in _first(table)]
     caption = "How many people have an item, somebody with many items counting in part"
     return Excerpt(
         "The items that most people have", caption, "", ("Item", "Weight", "Low", "High"), rows, texts=1
@@ -70,7 +70,7 @@ def _pairs(release: Release) -> Excerpt:
     names = {row["item"]: _name(row) for row in release.tables[ITEMS.name].to_pylist()}
     table = release.tables["model/pairs"].sort_by([("count", "descending")])
     rows = [
-        (names[row["item"]], names[row["other"]], *(f"{row[each]:,.0f}" for each in ("count", "low", "high")))
+        (names[row["item"]], names[row["other"]], *(f"{row[column]:,.0f}" for column in ("count", "low", "high")))
         for row in _first(table)
     ]
     caption = f"Counts of people who have both, of {release.bounded}"

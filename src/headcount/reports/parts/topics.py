@@ -41,7 +41,7 @@ def write_topics(rows: Sequence[Topic], release: Release, path: str | os.PathLik
     warning = "" if release.is_private else "NOT PRIVATE: for research alone."
     with TemporaryDirectory() as folder:
         drawn = page.write_pictures([figure(rows)], folder, warning)
-        content = next(each for each in drawn if each.suffix == target.suffix).read_bytes()
+        content = next(path for path in drawn if path.suffix == target.suffix).read_bytes()
     return page.write(content, target)
 
 
@@ -73,12 +73,12 @@ def grid(rows: Sequence[Topic]) -> alt.LayerChart:
     >>> grid([topic]).to_dict()["description"]
     'Grid of 1 topic by 1 tag. Topic 1: rock.'
     """
-    names = list(dict.fromkeys(clip(each["name"], LONGEST_NAME) for row in rows for each in row["tags"][:SHOWN]))
+    names = list(dict.fromkeys(clip(tag["name"], LONGEST_NAME) for row in rows for tag in row["tags"][:SHOWN]))
     cells = [
-        {"topic": row["topic"], "tag": clip(each["name"], LONGEST_NAME), "share": round(each["share"], 6)}
+        {"topic": row["topic"], "tag": clip(entry["name"], LONGEST_NAME), "share": round(entry["share"], 6)}
         for row in rows
-        for each in row["tags"]
-        if clip(each["name"], LONGEST_NAME) in set(names)
+        for entry in row["tags"]
+        if clip(entry["name"], LONGEST_NAME) in set(names)
     ]
     base = alt.Chart().encode(
         x=alt.X("topic:O", title="topic").axis(
@@ -93,15 +93,15 @@ def grid(rows: Sequence[Topic]) -> alt.LayerChart:
         ).scale(domainMin=0)
     )
     sizes = [
-        f"{len(each)} {word}{'' if len(each) == 1 else 's'}" for each, word in ((rows, "topic"), (names, "tag"))
+        f"{len(entry)} {word}{'' if len(entry) == 1 else 's'}" for entry, word in ((rows, "topic"), (names, "tag"))
     ]
-    said = " ".join(
-        f"Topic {row['topic']}: {', '.join(each['name'] for each in row['tags'][:3])}." for row in rows
+    topic_words = " ".join(
+        f"Topic {row['topic']}: {', '.join(tag['name'] for tag in row['tags'][:3])}." for row in rows
     )
     chart = alt.LayerChart(
         layer=[boxes],
         title="Topics and their tags",
-        description=f"Grid of {' by '.join(sizes)}. {said}",
+        description=f"Grid of {' by '.join(sizes)}. {topic_words}",
         data=alt.InlineData(values=cells),
         width="container",
         height=18 * len(names) + 20,
@@ -115,4 +115,4 @@ def grid(rows: Sequence[Topic]) -> alt.LayerChart:
 def figure(rows: Sequence[Topic]) -> Figure:
     """Return the grid of topics, with what to know of it."""
     note = "Topics that weigh most come first. A tag may be in several; what is left of a topic is in rarer tags."
-    return Figure.of("topics", grid(rows), note)
+    return Figure.from_chart("topics", grid(rows), note)

@@ -36,8 +36,8 @@ def total_rows(release: Release) -> list[tuple[str, ...]]:
     """Return the totals as they are shown: a mean with its decimals."""
     return [
         tuple(
-            each if name == "total" else f"{each:,.6g}" if row["total"] == "mean" else whole(each)
-            for name, each in row.items()
+            value if name == "total" else f"{value:,.6g}" if row["total"] == "mean" else whole(value)
+            for name, value in row.items()
         )
         for row in release.totals.to_pylist()
     ]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from fastapi import Request
 
-from headcount.studio.access import Door, Role, door, visitor
+from headcount.studio.access import AccessLevel, Role, router_for, visitor
 from headcount.studio.studio import studio_of
-from headcount.studio.web.json_bodies import Shape
+from headcount.studio.web.json_bodies import ResponseBody
 
-_mine = door(Door.SIGNED_IN, prefix="/api/v1/account", tags=["account"])
+_mine = router_for(AccessLevel.SIGNED_IN, prefix="/api/v1/account", tags=["account"])
 
 
-class Me(Shape):
+class Me(ResponseBody):
     """Who asks."""
 
     id: str
@@ -19,7 +19,7 @@ class Me(Shape):
     role: Role
 
 
-class Kept(Shape):
+class TokenInfo(ResponseBody):
     """A token of one's own, without its secret; times are seconds since 1970."""
 
     id: str
@@ -32,19 +32,19 @@ class Kept(Shape):
 @_mine.get("")
 def who_am_i(request: Request) -> Me:
     """Return who asks."""
-    return Me.of(visitor(request))
+    return Me.from_object(visitor(request))
 
 
 @_mine.get("/tokens")
-def my_tokens(request: Request) -> list[Kept]:
+def my_tokens(request: Request) -> list[TokenInfo]:
     """Return one's own tokens, the newest first."""
-    return [Kept.of(each) for each in studio_of(request).people.tokens(visitor(request))]
+    return [TokenInfo.from_object(token) for token in studio_of(request).users.tokens(visitor(request))]
 
 
 @_mine.delete("/tokens/{token}", status_code=204)
 def revoke_my_token(request: Request, token: str) -> None:
     """Revoke a token of one's own, this one included."""
-    studio_of(request).people.revoke(visitor(request), token)
+    studio_of(request).users.revoke(visitor(request), token)
 
 
 ROUTERS = (_mine,)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
-from headcount.studio.access import Door, door
+from headcount.studio.access import AccessLevel, router_for
 
-_anyone = door(Door.ANYONE, include_in_schema=False)
+_anyone = router_for(AccessLevel.ANYONE, include_in_schema=False)
 
 
 @_anyone.get("/api/v1/openapi.json")

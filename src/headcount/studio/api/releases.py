@@ -8,17 +8,17 @@ from typing import Annotated, Any, Literal, Self
 from fastapi import Query, Request
 from fastapi.responses import Response
 
-from headcount.studio.access import Door, door, visitor
+from headcount.studio.access import AccessLevel, router_for, visitor
 from headcount.studio.services.exploration.compare import compare
 from headcount.studio.services.exploration.downloads import zip_of
 from headcount.studio.services.exploration.item_profile import profile
-from headcount.studio.services.exploration.lift import stands_out
+from headcount.studio.services.exploration.lift import items_with_lift
 from headcount.studio.services.exploration.views import title_of
-from headcount.studio.services.open_release import reading
+from headcount.studio.services.open_release import open_release
 from headcount.studio.studio import studio_of
-from headcount.studio.web.json_bodies import Shape
+from headcount.studio.web.json_bodies import ResponseBody
 
-_all = door(Door.SIGNED_IN, prefix="/api/v1", tags=["releases"])
+_all = router_for(AccessLevel.SIGNED_IN, prefix="/api/v1", tags=["releases"])
 
 Words = Annotated[str, Query(max_length=2000)]
 Start = Annotated[int, Query(ge=0, le=2**31)]
@@ -26,7 +26,7 @@ Size = Annotated[int, Query(ge=1, le=500)]
 Row = dict[str, Any]
 
 
-class Listed(Shape):
+class ReleaseSummary(ResponseBody):
     """A release that one sees; times are seconds since 1970."""
 
     id: str
@@ -39,13 +39,13 @@ class Listed(Shape):
     published: float | None
 
     @classmethod
-    def of(cls, held: Any) -> Self:
+    def from_object(cls, held: Any) -> Self:
         """Return what may be told of a release in a list: its dataset by name."""
         own = {name: getattr(held, name) for name in cls.model_fields if name != "dataset"}
         return cls(dataset=held.dataset_name, **own)
 
 
-class Held(Shape):
+class TableInfo(ResponseBody):
     """A table of a release."""
 
     name: str
@@ -54,7 +54,7 @@ class Held(Shape):
     columns: list[str]
 
 
-class Described(Listed):
+class ReleaseInfo(ReleaseSummary):
     """A release with what it promises and holds."""
 
     method: str
@@ -62,11 +62,11 @@ class Described(Listed):
     is_private: bool
     sentences: list[str]
     contexts: list[str] | None
-    tables: list[Held]
+    tables: list[TableInfo]
     digest: str
 
 
-class Rows(Shape):
+class Rows(ResponseBody):
     """Some rows of a table, as released; ``next`` is where the following ones start."""
 
     rows: list[Row]
@@ -76,7 +76,7 @@ class Rows(Shape):
     next: int | None
 
 
-class InContext(Shape):
+class InContext(ResponseBody):
     """What an item has in one context, and would have if it were like all others."""
 
     context: str
@@ -87,7 +87,7 @@ class InContext(Shape):
     stands_out: bool
 
 
-class Item(Shape):
+class Item(ResponseBody):
     """What a release says of one item."""
 
     item: Any
@@ -99,7 +99,7 @@ class Item(Shape):
     related: list[Row]
 
 
-class Standing(Shape):
+class LiftedItem(ResponseBody):
     """An item that has more in a context than in general, at least so many times as much as expected."""
 
     item: Any
@@ -111,7 +111,7 @@ class Standing(Shape):
     at_least: float
 
 
-class Differences(Shape):
+class ComparisonRows(ResponseBody):
     """Two releases compared: the second less the first; ``level`` is how sure the intervals are at least."""
 
     table: list[Row]
@@ -125,28 +125,28 @@ class Differences(Shape):
 
 
 @_all.get("/releases")
-def releases(request: Request) -> list[Listed]:
+def releases(request: Request) -> list[ReleaseSummary]:
     """List the releases that one sees, the newest first."""
-    return [Listed.of(each) for each in studio_of(request).releases.listed(visitor(request))]
+    return [ReleaseSummary.from_object(stored) for stored in studio_of(request).releases.listed(visitor(request))]
 
 
 @_all.get("/releases/{release}")
-def release_of(request: Request, release: str) -> Described:
+def release_of(request: Request, release: str) -> ReleaseInfo:
     """Describe a release: what it promises, how it was made, and what it holds."""
-    read = reading(request, release)
+    read = open_release(request, release)
     held = read.opened.release
-    return Described(
-        **Listed.of(read.known).model_dump(),
+    return ReleaseInfo(
+        **ReleaseSummary.from_object(read.stored).model_dump(),
         method=held.method,
         promise=held.guarantee.short(),
         is_private=held.is_private,
         sentences=list(held.sentences()),
         contexts=None if held.contexts is None else list(held.contexts),
         tables=[
-            Held(name=name, title=title_of(name), rows=each.num_rows, columns=each.column_names)
-            for name, each in held.tables.items()
+            TableInfo(name=name, title=title_of(name), rows=table.num_rows, columns=table.column_names)
+            for name, table in held.tables.items()
         ],
-        digest=read.known.digest,
+        digest=read.stored.digest,
     )
 
 
@@ -163,13 +163,13 @@ def table_of(
     size: Size = 100,
 ) -> Rows:
     """Return rows of a table: those in which each word of ``q`` is found, sorted by a column."""
-    browsed = reading(request, release).opened.browsed(table, context or None)
+    browsed = open_release(request, release).opened.browsed(table, context or None)
     descending = {"": None, "up": False, "down": True}[order]
     page = browsed.page(q, sort=sort or None, descending=descending, start=start, size=size)
     return Rows(
         rows=[plain(row) for row in page.rows],
         start=page.start,
-        found=page.found,
+        found=page.matches,
         total=page.total,
         next=page.following,
     )
@@ -178,33 +178,33 @@ def table_of(
 @_all.get("/releases/{release}/item")
 def item_of(request: Request, release: str, item: Words) -> Item:
     """Return what a release says of an item, by its id."""
-    told = profile(reading(request, release).opened, item)
+    item_profile = profile(open_release(request, release).opened, item)
     return Item(
-        item=told.item,
-        label=told.label,
-        rank=told.rank,
-        numbers=None if told.numbers is None else plain(told.numbers),
-        contexts=[InContext(**vars(each)) for each in told.contexts],
-        places=[plain(each) for each in told.places],
-        related=[plain(each) for each in told.related.rows] if told.related else [],
+        item=item_profile.item,
+        label=item_profile.label,
+        rank=item_profile.rank,
+        numbers=None if item_profile.numbers is None else plain(item_profile.numbers),
+        contexts=[InContext(**vars(entry)) for entry in item_profile.contexts],
+        places=[plain(entry) for entry in item_profile.places],
+        related=[plain(entry) for entry in item_profile.related.rows] if item_profile.related else [],
     )
 
 
 @_all.get("/releases/{release}/standing-out")
-def standing_out(request: Request, release: str, context: Words, size: Size = 20) -> list[Standing]:
+def standing_out(request: Request, release: str, context: Words, size: Size = 20) -> list[LiftedItem]:
     """Return what is more popular in a context than in general, beyond the noise."""
-    opened = reading(request, release).opened
+    opened = open_release(request, release).opened
     return [
-        Standing(
-            item=each.item,
-            label=opened.labels["item"][str(each.item)],
-            count=each.count,
-            low=each.low,
-            high=each.high,
-            expected=each.expected,
-            at_least=each.at_least,
+        LiftedItem(
+            item=lifted.item,
+            label=opened.labels["item"][str(lifted.item)],
+            count=lifted.count,
+            low=lifted.low,
+            high=lifted.high,
+            expected=lifted.expected,
+            at_least=lifted.at_least,
         )
-        for each in stands_out(opened, context, size)
+        for lifted in items_with_lift(opened, context, size)
     ]
 
 
@@ -215,10 +215,10 @@ def standing_out(request: Request, release: str, context: Words, size: Size = 20
 )
 def folder_of(request: Request, release: str) -> Response:
     """Return all of a release as the ZIP of its folder, which ``headcount.load`` reads once it is unpacked."""
-    read = reading(request, release)
-    folder = studio_of(request).releases.folder_of(read.known)
+    read = open_release(request, release)
+    folder = studio_of(request).releases.folder_of(read.stored)
     return Response(
-        zip_of(folder, list(read.opened.release.tables), read.known.digest), media_type="application/zip"
+        zip_of(folder, list(read.opened.release.tables), read.stored.digest), media_type="application/zip"
     )
 
 
@@ -231,19 +231,19 @@ def differences(
     q: Words = "",
     start: Start = 0,
     size: Size = 100,
-) -> Differences:
+) -> ComparisonRows:
     """Compare a table that two releases have: the second less the first, with intervals."""
-    one, other = (reading(request, each).opened for each in (first, second))
-    told = compare(one, other, table or None)
-    page = told.rows.page(q, start=start, size=size)
-    return Differences(
+    first_opened, second_opened = (open_release(request, release).opened for release in (first, second))
+    comparison = compare(first_opened, second_opened, table or None)
+    page = comparison.rows.page(q, start=start, size=size)
+    return ComparisonRows(
         table=[plain(row) for row in page.rows],
-        found=page.found,
-        told_apart=told.told_apart,
-        only_first=told.only_first,
-        only_second=told.only_second,
-        level=told.level,
-        caveats=list(told.caveats),
+        found=page.matches,
+        told_apart=comparison.told_apart,
+        only_first=comparison.only_first,
+        only_second=comparison.only_second,
+        level=comparison.level,
+        caveats=list(comparison.caveats),
         next=page.following,
     )
 
@@ -261,7 +261,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(element) for element in value]
     return value if value is None or isinstance(value, str | int | bool) else str(value)
 
 

@@ -7,21 +7,21 @@ from typing import Annotated
 from fastapi import Request
 from pydantic import Field
 
-from headcount.studio.access import Door, door, visitor
+from headcount.studio.access import AccessLevel, router_for, visitor
 from headcount.studio.studio import studio_of
-from headcount.studio.web.json_bodies import Body, Shape
+from headcount.studio.web.json_bodies import Body, ResponseBody
 
-_curators = door(Door.CURATORS, prefix="/api/v1", tags=["releases"])
+_curators = router_for(AccessLevel.CURATORS, prefix="/api/v1", tags=["releases"])
 
 
-class Said(Body):
+class ReviewChanges(Body):
     """What is said of a release; what is left out stays."""
 
     title: Annotated[str, Field(min_length=1, max_length=120)] | None = None
     note: Annotated[str, Field(max_length=10_000)] | None = None
 
 
-class Decided(Shape):
+class ReviewedRelease(ResponseBody):
     """A release, and what was decided of it."""
 
     id: str
@@ -32,21 +32,21 @@ class Decided(Shape):
 
 
 @_curators.post("/releases/{release}/publish")
-def publish(request: Request, release: str, said: Said) -> Decided:
+def publish(request: Request, release: str, changes: ReviewChanges) -> ReviewedRelease:
     """Let every analyst see a release."""
-    _say(request, release, said)
-    return Decided.of(studio_of(request).releases.publish(visitor(request), release))
+    _retitle(request, release, changes)
+    return ReviewedRelease.from_object(studio_of(request).releases.publish(visitor(request), release))
 
 
 @_curators.post("/releases/{release}/withhold")
-def withhold(request: Request, release: str, said: Said) -> Decided:
+def withhold(request: Request, release: str, changes: ReviewChanges) -> ReviewedRelease:
     """Let no analyst see a release; what was charged for it stays charged."""
-    _say(request, release, said)
-    return Decided.of(studio_of(request).releases.withhold(visitor(request), release))
+    _retitle(request, release, changes)
+    return ReviewedRelease.from_object(studio_of(request).releases.withhold(visitor(request), release))
 
 
-def _say(request: Request, release: str, said: Said) -> None:
-    studio_of(request).releases.retitle(visitor(request), release, title=said.title, note=said.note)
+def _retitle(request: Request, release: str, changes: ReviewChanges) -> None:
+    studio_of(request).releases.retitle(visitor(request), release, title=changes.title, note=changes.note)
 
 
 ROUTERS = (_curators,)

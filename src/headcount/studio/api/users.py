@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request
 
-from headcount.studio.access import Door, Role, door, visitor
+from headcount.studio.access import AccessLevel, Role, router_for, visitor
 from headcount.studio.studio import studio_of
-from headcount.studio.web.json_bodies import Body, Shape
+from headcount.studio.web.json_bodies import Body, ResponseBody
 
-_curators = door(Door.CURATORS, prefix="/api/v1", tags=["people"])
+_curators = router_for(AccessLevel.CURATORS, prefix="/api/v1", tags=["people"])
 
 
-class Known(Shape):
+class UserInfo(ResponseBody):
     """Somebody who is known; times are seconds since 1970."""
 
     id: str
@@ -31,14 +31,14 @@ class Invitation(Body):
     role: Role = Role.ANALYST
 
 
-class Invited(Shape):
+class InvitedUser(ResponseBody):
     """Somebody with the link that lets them in: shown once, for one use."""
 
-    person: Known
+    person: UserInfo
     link: str
 
 
-class Done(Shape):
+class AuditEntryInfo(ResponseBody):
     """What somebody did."""
 
     number: int
@@ -50,41 +50,41 @@ class Done(Shape):
 
 
 @_curators.get("/people")
-def everybody(request: Request) -> list[Known]:
+def everybody(request: Request) -> list[UserInfo]:
     """Return everybody, by name."""
-    return [Known.of(each) for each in studio_of(request).people.listed()]
+    return [UserInfo.from_object(user) for user in studio_of(request).users.listed()]
 
 
 @_curators.post("/people", status_code=201)
-def invite_somebody(request: Request, invitation: Invitation) -> Invited:
+def invite_somebody(request: Request, invitation: Invitation) -> InvitedUser:
     """Invite somebody."""
     studio = studio_of(request)
-    person, secret = studio.people.invite(visitor(request), invitation.name, invitation.role)
-    return Invited(person=Known.of(person), link=studio.link(secret))
+    person, secret = studio.users.invite(visitor(request), invitation.name, invitation.role)
+    return InvitedUser(person=UserInfo.from_object(person), link=studio.link(secret))
 
 
 @_curators.post("/people/{person}/reset")
-def reset_somebody(request: Request, person: str) -> Invited:
+def reset_somebody(request: Request, person: str) -> InvitedUser:
     """Take password, sessions and tokens from somebody, and return a link to choose a password."""
     studio = studio_of(request)
-    secret = studio.people.reset(visitor(request), person)
-    return Invited(person=Known.of(studio.people.get(person)), link=studio.link(secret))
+    secret = studio.users.reset(visitor(request), person)
+    return InvitedUser(person=UserInfo.from_object(studio.users.get(person)), link=studio.link(secret))
 
 
 @_curators.post("/people/{person}/disable")
-def disable_somebody(request: Request, person: str) -> Known:
+def disable_somebody(request: Request, person: str) -> UserInfo:
     """Shut somebody out: sessions and tokens end at once."""
-    people = studio_of(request).people
-    people.disable(visitor(request), person)
-    return Known.of(people.get(person))
+    users = studio_of(request).users
+    users.disable(visitor(request), person)
+    return UserInfo.from_object(users.get(person))
 
 
 @_curators.post("/people/{person}/enable")
-def enable_somebody(request: Request, person: str) -> Known:
+def enable_somebody(request: Request, person: str) -> UserInfo:
     """Let somebody in again."""
-    people = studio_of(request).people
-    people.enable(visitor(request), person)
-    return Known.of(people.get(person))
+    users = studio_of(request).users
+    users.enable(visitor(request), person)
+    return UserInfo.from_object(users.get(person))
 
 
 @_curators.get("/deeds")
@@ -92,9 +92,12 @@ def audit_log(
     request: Request,
     before: Annotated[int | None, Query(ge=1, le=2**53)] = None,
     most: Annotated[int, Query(ge=1, le=1000)] = 100,
-) -> list[Done]:
+) -> list[AuditEntryInfo]:
     """Return the audit log, the newest first: as many as asked for, those before a number."""
-    return [Done.of(each) for each in studio_of(request).deeds.listed(before=before, most=most)]
+    return [
+        AuditEntryInfo.from_object(entry)
+        for entry in studio_of(request).audit_log.listed(before=before, most=most)
+    ]
 
 
 ROUTERS = (_curators,)

@@ -9,15 +9,15 @@ from headcount.studio.forms.field import Field, FormError
 from headcount.studio.forms.log_fields import reading_fields
 from headcount.studio.forms.posted_form import (
     Posted,
-    given,
-    optional,
-    posted,
+    build_request,
+    collect_texts,
+    fill_fields,
+    read_json,
+    read_posted,
     read_request,
-    request_from,
-    shown,
-    values,
+    without_required,
 )
-from headcount.studio.forms.request_fields import Offer, fields_of, for_method, offers
+from headcount.studio.forms.request_fields import Offer, fields_for_method, fields_of, offers
 
 __all__ = [
     "Field",
@@ -25,15 +25,15 @@ __all__ = [
     "Offer",
     "Posted",
     "budget_fields",
+    "build_request",
+    "collect_texts",
+    "fields_for_method",
     "fields_of",
-    "for_method",
-    "given",
+    "fill_fields",
     "offers",
-    "optional",
-    "posted",
+    "read_json",
+    "read_posted",
     "read_request",
     "reading_fields",
-    "request_from",
-    "shown",
-    "values",
+    "without_required",
 ]

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from headcount._internal.parameters import Flag, is_whole, plain_value, whole_text
+from headcount._internal.parameters import Flag, is_whole, plain_value, read_whole_number
 from headcount.errors import UsageError
-from headcount.studio.forms.labels import file_words, in_words, label
+from headcount.studio.forms.labels import file_words, flags_in_words, label
 
 Kind = Literal["text", "number", "flag", "choice", "suggested", "words", "listing"]
 """How a field is shown: a listing is a file of the folder, or lines."""
@@ -79,7 +79,7 @@ def field_of(
 ) -> Field:
     """Return the field that a declaration asks for; ``plain`` ones are shown at once.
 
-    >>> made = field_of("limit", Flag("The most records.", "L", read=whole_text))
+    >>> made = field_of("limit", Flag("The most records.", "L", read=read_whole_number))
     >>> made.label, made.kind, made.read("12")
     ('Limit', 'number', 12)
     """
@@ -110,21 +110,21 @@ def _shape(name: str, flag: Flag, annotation: Any, columns: Sequence[str], files
     if flag.switch:
         return "flag", (), lambda _: True if read is None else read(True, named), (bool,)
     if flag.choices:
-        return "choice", tuple(Choice(each, each) for each in flag.choices), _one_of(name, flag.choices), ()
+        return "choice", tuple(Choice(option, option) for option in flag.choices), _one_of(name, flag.choices), ()
     if flag.metavar == "FILE":
-        written, shapes = _written(annotation)
+        written, shapes = _file_reader(annotation)
         return "words", (), written, shapes
     if (flag.metavar or "").startswith("FILE["):
-        return "listing", tuple(Choice(each, file_words(each)) for each in files), _listed, (list, dict)
+        return "listing", tuple(Choice(option, file_words(option)) for option in files), _read_ids, (list, dict)
     if flag.many:
-        return "words", (), lambda text: _of_lines(text, flag, named), (list, dict)
+        return "words", (), lambda text: _read_lines(text, flag, named), (list, dict)
     if flag.metavar == "COL":
         kind: Kind = "suggested" if flag.raw or not columns else "choice"
-        suggested = _when(columns) if flag.raw else columns
+        suggested = _context_choices(columns) if flag.raw else columns
         chosen = str if flag.raw or not columns else _one_of("column", columns)
-        return kind, tuple(Choice(each, each) for each in suggested), chosen, (list,) if flag.raw else ()
-    if read is whole_text:
-        return "number", (), lambda text: whole_text(text, named), (int,)
+        return kind, tuple(Choice(option, option) for option in suggested), chosen, (list,) if flag.raw else ()
+    if read is read_whole_number:
+        return "number", (), lambda text: read_whole_number(text, named), (int,)
     if read is not None:
         return "text", (), lambda text: read(text, named), (dict,)
     return "text", (), str, (int, float, list) if flag.raw else (int, float)
@@ -136,14 +136,14 @@ def option_field(name: str, hint: Any, default: Any, only: tuple[str, ...]) -> F
     >>> option_field("repeats", int, 1, ("dpsense",)).kind
     'number'
     """
-    kinds = [each for each in (get_args(hint) or (hint,)) if each is not type(None)]
-    literal = next((get_args(each) for each in (hint, *kinds) if get_origin(each) is Literal), ())
+    kinds = [entry for entry in (get_args(hint) or (hint,)) if entry is not type(None)]
+    literal = next((get_args(entry) for entry in (hint, *kinds) if get_origin(entry) is Literal), ())
     usual = "" if default is None else f" Usually {str(default).lower()}."
     rest: dict[str, Any] = {"help": f"Of {', '.join(only)}.{usual}", "only": only, "advanced": True}
     if literal or kinds == [bool]:
         choices = literal or ("true", "false")
         read = _one_of(name, literal) if literal else lambda text: plain_value(_one_of(name, choices)(text))
-        words = tuple(Choice(each, each) for each in choices)
+        words = tuple(Choice(entry, entry) for entry in choices)
         return Field(OPTION + name, label(name), "choice", choices=words, read=read, shapes=(bool,), **rest)
     if kinds in ([int], [float]):
         return Field(OPTION + name, label(name), "number", read=_number(name), shapes=(int, float), **rest)
@@ -151,17 +151,17 @@ def option_field(name: str, hint: Any, default: Any, only: tuple[str, ...]) -> F
 
 
 def _help(flag: Flag, kind: Kind) -> str:
-    told = in_words(flag.help)
-    return told if kind != "words" or not flag.many else f"{told} One a line."
+    help_text = flags_in_words(flag.help)
+    return help_text if kind != "words" or not flag.many else f"{help_text} One a line."
 
 
 def _example(flag: Flag) -> str:
     return "" if flag.metavar in (None, "COL", "FILE", "NAME", "L", "N", "K", "M", "E", "D") else str(flag.metavar)
 
 
-def _when(columns: Sequence[str]) -> list[str]:
+def _context_choices(columns: Sequence[str]) -> list[str]:
     """Return what a context may be: a column, or what a column of times says."""
-    return [*columns, *(f"{part}:{each}" for part in ("weekday", "hour", "month") for each in columns)]
+    return [*columns, *(f"{part}:{column}" for part in ("weekday", "hour", "month") for column in columns)]
 
 
 def _one_of(name: str, choices: Sequence[str]) -> Callable[[str], str]:
@@ -175,35 +175,35 @@ def _one_of(name: str, choices: Sequence[str]) -> Callable[[str], str]:
 
 def _number(name: str) -> Callable[[str], int | float]:
     def read(text: str) -> int | float:
-        found = int(text) if is_whole(text) else plain_value(text)
-        if isinstance(found, bool | str):
+        number = int(text) if is_whole(text) else plain_value(text)
+        if isinstance(number, bool | str):
             raise UsageError(f"{name} must be a number", given=text)
-        return found
+        return number
 
     return read
 
 
-def _of_lines(text: str, flag: Flag, named: str) -> Any:
+def _read_lines(text: str, flag: Flag, named: str) -> Any:
     lines = tuple(line.strip() for line in text.splitlines() if line.strip())
     return list(lines) if flag.read is None else flag.read(lines, named)
 
 
-def _listed(text: str) -> Any:
+def _read_ids(text: str) -> Any:
     r"""Read a list of ids, one a line or with commas; never the name of a file, which is sent beside it.
 
-    >>> _listed("tea, rye"), _listed("tea\nrye bread, dark")
+    >>> _read_ids("tea, rye"), _read_ids("tea\nrye bread, dark")
     (['tea', 'rye'], ['tea', 'rye bread, dark'])
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return [each.strip() for each in lines[0].split(",")] if len(lines) == 1 else lines
+    return [item.strip() for item in lines[0].split(",")] if len(lines) == 1 else lines
 
 
-def _written(annotation: Any) -> tuple[Callable[[str], Any], tuple[type, ...]]:
+def _file_reader(annotation: Any) -> tuple[Callable[[str], Any], tuple[type, ...]]:
     """Return how that is written on a page which commands read from a file: tables as TOML, pairs as CSV."""
-    of = next((each for each in get_args(annotation) if each is not Ellipsis), None)
+    element_type = next((argument for argument in get_args(annotation) if argument is not Ellipsis), None)
     if get_origin(annotation) is not tuple:
         return _table, (dict,)
-    return (_rows, (list,)) if get_origin(of) is tuple else (lambda text: [text], (list,))
+    return (_rows, (list,)) if get_origin(element_type) is tuple else (lambda text: [text], (list,))
 
 
 def _table(text: str) -> dict[str, Any]:
@@ -216,4 +216,4 @@ def _table(text: str) -> dict[str, Any]:
 
 
 def _rows(text: str) -> list[list[str]]:
-    return [[each.strip() for each in row] for row in csv.reader(io.StringIO(text)) if row]
+    return [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text)) if row]

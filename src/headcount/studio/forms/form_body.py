@@ -6,13 +6,13 @@ from typing import Annotated, TypeAlias
 
 from fastapi import Depends, Request
 
-from headcount.studio.forms.posted_form import posted, text
+from headcount.studio.forms.posted_form import collect_texts, text
 
 __all__ = ["Sent", "text"]
 
 
 async def _sent(request: Request) -> dict[str, list[str]]:
-    return posted((await request.form()).multi_items())
+    return collect_texts((await request.form()).multi_items())
 
 
 Sent: TypeAlias = Annotated[dict[str, list[str]], Depends(_sent)]

@@ -56,16 +56,16 @@ def file_words(name: str) -> str:
     return f"{file} (uploaded, {mark[:6]})" if folder == "uploads" and file else name
 
 
-def in_words(text: str) -> str:
+def flags_in_words(text: str) -> str:
     """Say on a page what is said with flags.
 
-    >>> in_words("method sra needs --limit; for example --limit 10")
+    >>> flags_in_words("method sra needs --limit; for example --limit 10")
     'method sra needs limit; for example limit 10'
-    >>> in_words("How to release; see `headcount methods`.  [default: adaptive]")
+    >>> flags_in_words("How to release; see `headcount methods`.  [default: adaptive]")
     'How to release. Usually adaptive.'
-    >>> in_words("Keep only such records (repeatable).")
+    >>> flags_in_words("Keep only such records (repeatable).")
     'Keep only such records.'
     """
     text = _SEE.sub("", text.replace(" (repeatable)", "").replace(" (repeat for several columns)", ""))
     text = re.sub(r"\bCOL\b", "column", _DEFAULT.sub(r" Usually \g<told>.", text))
-    return _GIVEN.sub(lambda found: found["flag"].replace("-", " "), text)
+    return _GIVEN.sub(lambda match: match["flag"].replace("-", " "), text)

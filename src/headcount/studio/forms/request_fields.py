@@ -15,7 +15,7 @@ from headcount.methods.family import fields_of as parameters_of
 from headcount.methods.registry import FAMILIES, summary
 from headcount.methods.request import flags_of
 from headcount.studio.forms.field import Choice, Field, field_of, option_field
-from headcount.studio.forms.labels import in_words
+from headcount.studio.forms.labels import flags_in_words
 
 METHOD = "method"
 _LEFT_OUT = ("research",)
@@ -39,22 +39,22 @@ def offers(reads: str, flags: Collection[str] = ()) -> list[Offer]:
     ['counts', 'totals', 'rankings', 'neighbours']
     """
     return [
-        Offer(each.name, each.heading, _words(each))
-        for each in FAMILIES.values()
-        if each.reads == reads or _fits(each.reads, reads, flags)
+        Offer(family.name, family.heading, _offer_text(family))
+        for family in FAMILIES.values()
+        if family.reads == reads or _can_read_as(family.reads, reads, flags)
     ]
 
 
-def _words(family: Family) -> str:
+def _offer_text(family: Family) -> str:
     """Say what a family releases: as its command does, or as its method if several share the command."""
-    alone = [each.command for each in FAMILIES.values()].count(family.command) == 1
+    alone = [sibling.command for sibling in FAMILIES.values()].count(family.command) == 1
     return family.short_help if alone or len(family.methods) > 1 else summary(family.default)
 
 
-def _fits(wanted: str, reads: str, flags: Collection[str]) -> bool:
+def _can_read_as(wanted: str, reads: str, flags: Collection[str]) -> bool:
     """Tell whether one kind of log can be read as another: by the same function, which knows all that is said."""
-    one, other = READERS[wanted], READERS[reads]
-    return one.home == other.home and set(flags) <= set(one.names)
+    wanted_reader, given_reader = READERS[wanted], READERS[reads]
+    return wanted_reader.home == given_reader.home and set(flags) <= set(wanted_reader.names)
 
 
 def fields_of(family: Family, *, columns: Sequence[str] = ()) -> list[Field]:
@@ -64,92 +64,96 @@ def fields_of(family: Family, *, columns: Sequence[str] = ()) -> list[Field]:
     ['epsilon', 'delta', 'k', 'per_context', 'with_counts']
     """
     kind = family.request_kind()
-    users, literals, made = _users(family), _literals(family), []
+    users, literals, fields = _methods_by_parameter(family), _literal_choices(family), []
     for name, flag in flags_of(kind).items():
-        use = _use(users.get(name, ()), family)
+        use = _methods_using(users.get(name, ()), family)
         if name in _LEFT_OUT or flag.read is method_options or use is None:
             continue
         if name == METHOD:
-            made += [_method_field(family, flag.help)] if len(family.methods) > 1 else []
+            fields += [_method_field(family, flag.help)] if len(family.methods) > 1 else []
             continue
         own = dataclasses.replace(flag, choices=literals.get(name) or flag.choices)
         annotation = kind.model_fields[name].annotation
         field = field_of(name, own, annotation, columns=columns, plain=name in _AT_ONCE)
-        made.append(dataclasses.replace(field, only=use))
-    first = sorted(made, key=lambda each: (each.advanced, each.name != "epsilon", each.name != METHOD))
-    return [*first, *_options(family)] if any(name == "options" for name in kind.model_fields) else first
+        fields.append(dataclasses.replace(field, only=use))
+    first = sorted(
+        fields, key=lambda candidate: (candidate.advanced, candidate.name != "epsilon", candidate.name != METHOD)
+    )
+    return [*first, *_option_fields(family)] if any(name == "options" for name in kind.model_fields) else first
 
 
-def for_method(fields: Iterable[Field], method: str | None, family: Family) -> list[Field]:
+def fields_for_method(fields: Iterable[Field], method: str | None, family: Family) -> list[Field]:
     """Return the fields that a method has a use for; those that it cannot do without are needed.
 
     >>> counts = FAMILIES["counts"]
-    >>> {each.name: each.needed for each in for_method(fields_of(counts), "sra", counts)}["limit"]
+    >>> {each.name: each.needed for each in fields_for_method(fields_of(counts), "sra", counts)}["limit"]
     True
     """
     name = method or family.default
     if name not in family.methods:
         raise UnknownNameError.among("method", name, family.methods)
     needed = {
-        each for each, field in parameters_of(family.kind(name)).items() if field.default is dataclasses.MISSING
+        entry for entry, field in parameters_of(family.kind(name)).items() if field.default is dataclasses.MISSING
     }
     return [
-        dataclasses.replace(each, needed=True, advanced=False) if each.name in needed else each
-        for each in fields
-        if not each.only or name in each.only
+        dataclasses.replace(entry, needed=True, advanced=False) if entry.name in needed else entry
+        for entry in fields
+        if not entry.only or name in entry.only
     ]
 
 
-def fixed(family: Family) -> dict[str, str]:
+def implied_fields(family: Family) -> dict[str, str]:
     """Return what goes without saying: the method, where a family that shares its request has one alone.
 
-    >>> fixed(FAMILIES["totals"]), fixed(FAMILIES["counts"])
+    >>> implied_fields(FAMILIES["totals"]), implied_fields(FAMILIES["counts"])
     ({'method': 'totals'}, {})
     """
-    return {METHOD: family.default} if len(family.methods) == 1 and len(_sharing(family)) > 1 else {}
+    return (
+        {METHOD: family.default} if len(family.methods) == 1 and len(_families_sharing_request(family)) > 1 else {}
+    )
 
 
-def _sharing(family: Family) -> list[Family]:
+def _families_sharing_request(family: Family) -> list[Family]:
     """Return the families with the same request."""
     kind = family.request_kind()
-    return [each for each in FAMILIES.values() if each.request_kind() is kind] or [family]
+    return [candidate for candidate in FAMILIES.values() if candidate.request_kind() is kind] or [family]
 
 
-def _users(family: Family) -> dict[str, list[str]]:
+def _methods_by_parameter(family: Family) -> dict[str, list[str]]:
     """Return which methods have a parameter, by its name, of all families with the same request."""
-    found: dict[str, list[str]] = {}
-    for each in _sharing(family):
-        for name, method in each.kinds().items():
+    methods_by_parameter: dict[str, list[str]] = {}
+    for sibling in _families_sharing_request(family):
+        for name, method in sibling.kinds().items():
             for parameter in parameters_of(method):
-                found.setdefault(parameter, []).append(name)
-    return found
+                methods_by_parameter.setdefault(parameter, []).append(name)
+    return methods_by_parameter
 
 
-def _use(users: Collection[str], family: Family) -> tuple[str, ...] | None:
+def _methods_using(users: Collection[str], family: Family) -> tuple[str, ...] | None:
     """Return which methods have a use for a parameter, () if it is not of single methods, None if none has."""
-    mine = tuple(each for each in family.methods if each in users)
+    mine = tuple(method for method in family.methods if method in users)
     if users and not mine:
         return None
     return () if len(mine) in (0, len(family.methods)) else mine
 
 
-def _literals(family: Family) -> dict[str, tuple[str, ...]]:
+def _literal_choices(family: Family) -> dict[str, tuple[str, ...]]:
     """Return what the methods let one choose, by the names of parameters, where they say so themselves."""
-    found: dict[str, tuple[str, ...]] = {}
+    choices_by_parameter: dict[str, tuple[str, ...]] = {}
     for method in family.methods:
         for name, hint in typing.get_type_hints(family.kind(method)).items():
-            for each in (hint, *get_args(hint)):
-                if get_origin(each) is Literal:
-                    found.setdefault(name, get_args(each))
-    return found
+            for annotation in (hint, *get_args(hint)):
+                if get_origin(annotation) is Literal:
+                    choices_by_parameter.setdefault(name, get_args(annotation))
+    return choices_by_parameter
 
 
-def _method_field(family: Family, told: str) -> Field:
+def _method_field(family: Family, help_text: str) -> Field:
     choices = tuple(Choice(name, f"{name}: {summary(name)}") for name in family.methods)
-    return Field(METHOD, "Method", "choice", in_words(told), choices, read=_known(family))
+    return Field(METHOD, "Method", "choice", flags_in_words(help_text), choices, read=_method_reader(family))
 
 
-def _known(family: Family) -> Any:
+def _method_reader(family: Family) -> Any:
     def read(text: str) -> str:
         if text not in family.methods:
             raise UnknownNameError.among("method", text, family.methods)
@@ -158,15 +162,15 @@ def _known(family: Family) -> Any:
     return read
 
 
-def _options(family: Family) -> list[Field]:
+def _option_fields(family: Family) -> list[Field]:
     """Return the options of the methods, each once, with those that have it."""
-    asked = family.request_kind().model_fields
+    request_fields = family.request_kind().model_fields
     held: dict[str, tuple[Any, Any, tuple[str, ...]]] = {}
     for method in family.methods:
         kind = family.kind(method)
         hints = typing.get_type_hints(kind)
         for name, parameter in parameters_of(kind).items():
-            if name not in _NOT_OPTIONS and name not in asked:
+            if name not in _NOT_OPTIONS and name not in request_fields:
                 held[name] = (hints[name], parameter.default, (*held.get(name, ((), (), ()))[2], method))
-    made = (option_field(name, *each) for name, each in held.items())
-    return [each for each in made if each is not None]
+    fields = (option_field(name, *option) for name, option in held.items())
+    return [option for option in fields if option is not None]

@@ -19,15 +19,15 @@ from decimal import Decimal
 
 from headcount.errors import RefusedError
 from headcount.ledger.accounts import account_of
-from headcount.ledger.balances import Asked, Book, Place
+from headcount.ledger.balances import Book, BookRequest, Place
 from headcount.ledger.charges import plain
 from headcount.ledger.journal.entries import Entry
-from headcount.run.charge import Charging, Outlook, cost, earlier, span_of
+from headcount.run.charge import ChargePreview, Charging, cost, load_issued, span_of
 from headcount.run.prepare import Prepared
 
 
 @dataclass(frozen=True)
-class AsShown(Charging):
+class AnalystCharging(Charging):
     """Charging as an analyst may know it; a release that they do not see was not issued."""
 
     seen: Collection[str] = ()
@@ -37,7 +37,7 @@ class AsShown(Charging):
     until: float = math.inf
     """The last step of the clock, in seconds since 1970: later charges of others do not count yet."""
 
-    def outlook(self, ready: Prepared) -> Outlook:
+    def preview_charge(self, ready: Prepared) -> ChargePreview:
         """Say where the request stands; refuse what the shown account has no room for."""
         issued = None if self.again else self.ledger.issued(self.dataset, self.version, *ready.identity())
         issued = issued if issued is not None and issued.digest in self.seen else None
@@ -46,18 +46,18 @@ class AsShown(Charging):
         own = self._own(whole)
         left = own.left(self.analyst, span)
         if issued is not None:
-            earlier(issued, charge)
+            load_issued(issued, charge)
         else:
-            whole.budget.price(charge)  # first: why the filter cannot judge it is public
+            whole.budget.cost_of(charge)  # first: why the filter cannot judge it is public
             try:
-                whole.check(Asked(self.analyst, charge, span))
+                whole.check(BookRequest(self.analyst, charge, span))
             except RefusedError:
                 raise RefusedError(
                     f"this is beyond the budget; of your own, ε = {plain(max(left, Decimal(0)))} is left",
                     remedy="ask for less, or use what is published already",
                 ) from None
         folder, touched = None if issued is None else issued.folder, own.budget.touched(span)
-        return Outlook(account_of(own), self.analyst, self.version, charge, left, touched, folder)
+        return ChargePreview(account_of(own), self.analyst, self.version, charge, left, touched, folder)
 
     def _own(self, whole: Book) -> Book:
         """Return the book as if the analyst were the only user of the budget."""

@@ -17,22 +17,25 @@ _KINDS: Mapping[str, type[HeadcountError]] = {
 }
 
 
-def for_the_web(error: Mapping[str, Any]) -> dict[str, Any]:
+def strip_error_flags(error: Mapping[str, Any]) -> dict[str, Any]:
     """Return an error without dashes of flags.
 
-    >>> for_the_web({"error": "UsageError", "problem": "--delta is missing", "given": None, "remedy": None})
+    >>> strip_error_flags({"error": "UsageError", "problem": "--delta is missing", "given": None, "remedy": None})
     {'error': 'UsageError', 'problem': 'delta is missing', 'given': None, 'remedy': None}
     """
     return {
-        name: error_responses.for_the_web(said) if name in ("problem", "remedy", "message") and said else said
-        for name, said in error.items()
+        name: error_responses.strip_flag_dashes(value)
+        if name in ("problem", "remedy", "message") and value
+        else value
+        for name, value in error.items()
     }
 
 
-def raised(error: Mapping[str, Any]) -> HeadcountError:
+def error_from_json(error: Mapping[str, Any]) -> HeadcountError:
     """Make an error of what another process said of it.
 
-    >>> raised({"error": "UsageError", "problem": "epsilon is missing", "given": None, "remedy": "give one"})
+    >>> missing = {"error": "UsageError", "problem": "epsilon is missing", "given": None, "remedy": "give one"}
+    >>> error_from_json(missing)
     UsageError('epsilon is missing; give one')
     """
     if error["error"] == WithheldError.__name__:

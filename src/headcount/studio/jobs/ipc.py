@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from headcount.studio.store.datasets import Dataset
 
 CANCEL = "cancel"
-_EVERY = 0.25
+_PROGRESS_SECONDS = 0.25
 """Seconds between two lines of progress."""
 
 
 @dataclass(frozen=True)
-class Told:
+class TaskMessage:
     """What a process is to do, as plain data."""
 
     task: str
@@ -56,14 +56,14 @@ class Told:
     """When it was asked for, in seconds since 1970."""
 
     @classmethod
-    def of(cls, settings: Settings, task: str, dataset: Dataset | None = None, **more: Any) -> Told:
+    def create(cls, settings: Settings, task: str, dataset: Dataset | None = None, **more: Any) -> TaskMessage:
         """Put together what a process must know."""
         limits = settings.limits
         about = None if dataset is None else asdict(dataset)
         return cls(
             task=task,
             data=str(settings.data.absolute()),
-            ledger=absolute(settings.ledger_url),
+            ledger=absolute_ledger_url(settings.ledger_url),
             remote=settings.remote,
             memory=limits.work_bytes,
             seconds=limits.work_seconds,
@@ -81,22 +81,22 @@ class Told:
         return json.dumps(asdict(self)) + "\n"
 
     @classmethod
-    def from_line(cls, line: str) -> Told:
+    def from_line(cls, line: str) -> TaskMessage:
         """Read it back."""
         return cls(**json.loads(line))
 
 
-def absolute(url: str) -> str:
+def absolute_ledger_url(url: str) -> str:
     """Return the address of a ledger as it is from any folder.
 
-    >>> absolute("postgresql://server/db"), absolute("sqlite:////srv/headcount.db")
+    >>> absolute_ledger_url("postgresql://server/db"), absolute_ledger_url("sqlite:////srv/headcount.db")
     ('postgresql://server/db', 'sqlite:////srv/headcount.db')
     """
     scheme, _, path = url.partition(":///")
     return f"sqlite:///{Path(path).absolute()}" if scheme == "sqlite" else url
 
 
-class Line:
+class ServerPipe:
     """The line to the server; several threads may speak."""
 
     def __init__(self, out: TextIO) -> None:
@@ -111,15 +111,15 @@ class Line:
     def progress(self, stage: str, done: int, total: int | None) -> None:
         """Tell how far work is, now and then."""
         now = time.monotonic()
-        if now - self._last >= _EVERY:
+        if now - self._last >= _PROGRESS_SECONDS:
             self._last = now
             self.say(progress={"doing": stage, "done": done, "of": total})
 
 
-class Gate:
+class CancellationGate:
     """Where a request is charged: who cancels before loses nothing, who cancels after has paid."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: ServerPipe) -> None:
         self._line, self._lock = line, threading.Lock()
         self._cancelled = False
         self._reservation: Reservation | None = None
@@ -137,14 +137,14 @@ class Gate:
 
     def _pass(self, reservation: Reservation) -> None:
         if self._cancelled:
-            raise CancelledError.of(charged=False)
+            raise CancelledError.create(charged=False)
         self._reservation = reservation
 
     def cancel(self) -> None:
         """End this process, and say whether it has paid."""
         self._cancelled = True
         with self._lock:
-            self._line.say(cancelled=CancelledError.of(charged=self.charged).to_json())
+            self._line.say(cancelled=CancelledError.create(charged=self.charged).to_json())
             os._exit(0)
 
     def watch(self) -> None:

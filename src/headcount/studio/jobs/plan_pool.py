@@ -11,31 +11,31 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headcount.errors import DataError, SurroundingsError
-from headcount.studio.jobs.error_transport import raised
-from headcount.studio.jobs.ipc import Told
-from headcount.studio.jobs.runner import end, heard, started
+from headcount.studio.jobs.error_transport import error_from_json
+from headcount.studio.jobs.ipc import TaskMessage
+from headcount.studio.jobs.runner import close_process, parse_message, worker_process
 from headcount.studio.store.throttling import TooManyError
 
 _AT_ONCE = 2
 """So many looks are worked on at once, of analysts one less: a curator waits for no analyst."""
-_OF_ONE = 3
+_MOST_PER_USER = 3
 """So many looks of a user may be under way: one is worked on, the others wait."""
 _WAITING = 20
 """So many looks may wait in all: each holds a thread of the server."""
 _SECONDS = 60.0
 """Seconds that a look may take."""
-_OFTEN = 500
+_TASKS_PER_PROCESS = 500
 """So many looks a process takes before another one is made."""
 
 
-class Looking:
+class PlanPool:
     """Warm processes; what one of them cannot take, such as a file that crashes it, harms nobody else."""
 
     def __init__(self, seconds: float = _SECONDS) -> None:
         self._seconds = seconds
         self._turns = threading.BoundedSemaphore(_AT_ONCE)
         self._analysts_turns = threading.BoundedSemaphore(_AT_ONCE - 1)
-        self._idle: list[_Warm] = []
+        self._idle: list[_WarmProcess] = []
         self._lock = threading.Lock()
         self._asking: Counter[str] = Counter()
         self._own: dict[str, threading.Lock] = {}
@@ -51,29 +51,29 @@ class Looking:
         with self._lock:
             self._closed = True
             ending, self._idle = self._idle, []
-        for each in ending:
-            each.close()
+        for process in ending:
+            process.close()
 
-    def look(self, told: Told) -> dict[str, Any]:
+    def run_quick_task(self, message: TaskMessage) -> dict[str, Any]:
         """Have something looked at, and return what was found, or raise what went wrong."""
-        with self._turn(told.analyst, by_curator=told.by_curator), self._taken() as warm:
-            said = warm.ask(told, self._seconds)
-        if "done" in said:
-            return dict(said["done"])
-        raise raised(said["failed"])
+        with self._turn(message.analyst, by_curator=message.by_curator), self._taken() as warm:
+            reply = warm.ask(message, self._seconds)
+        if "done" in reply:
+            return dict(reply["done"])
+        raise error_from_json(reply["failed"])
 
     @contextlib.contextmanager
     def _turn(self, user: str, *, by_curator: bool) -> Iterator[None]:
         """Wait for a turn. A user has one at a time, so that one who asks for much delays no other user."""
         with self._lock:
             is_full = not by_curator and self._asking.total() >= _AT_ONCE + _WAITING
-            if self._asking[user] >= _OF_ONE or is_full:
+            if self._asking[user] >= _MOST_PER_USER or is_full:
                 raise TooManyError("too much is looked at just now", remedy="wait a second", seconds=1)
             self._asking[user] += 1
             own = self._own.setdefault(user, threading.Lock())
         try:
-            among = contextlib.nullcontext() if by_curator else _held(self._analysts_turns, self._seconds)
-            with _held(own, self._seconds), among, _held(self._turns, self._seconds):
+            among = contextlib.nullcontext() if by_curator else _acquired(self._analysts_turns, self._seconds)
+            with _acquired(own, self._seconds), among, _acquired(self._turns, self._seconds):
                 yield
         finally:
             with self._lock:
@@ -82,20 +82,20 @@ class Looking:
                     del self._asking[user], self._own[user]
 
     @contextlib.contextmanager
-    def _taken(self) -> Iterator[_Warm]:
+    def _taken(self) -> Iterator[_WarmProcess]:
         with self._lock:
             warm = self._idle.pop() if self._idle else None
         if warm is None or warm.process.poll() is not None:
             if warm is not None:
                 warm.close()
-            warm = _Warm()
+            warm = _WarmProcess()
         try:
             yield warm
         except BaseException:
             warm.close()
             raise
         with self._lock:
-            keep = not self._closed and warm.asked < _OFTEN and warm.process.poll() is None
+            keep = not self._closed and warm.tasks_taken < _TASKS_PER_PROCESS and warm.process.poll() is None
             if keep:
                 self._idle.append(warm)
         if not keep:
@@ -103,7 +103,7 @@ class Looking:
 
 
 @contextlib.contextmanager
-def _held(turn: threading.Lock | threading.BoundedSemaphore, seconds: float) -> Iterator[None]:
+def _acquired(turn: threading.Lock | threading.BoundedSemaphore, seconds: float) -> Iterator[None]:
     if not turn.acquire(timeout=seconds):
         raise SurroundingsError("too much is looked at just now", remedy="try again")
     try:
@@ -112,30 +112,30 @@ def _held(turn: threading.Lock | threading.BoundedSemaphore, seconds: float) -> 
         turn.release()
 
 
-class _Warm:
+class _WarmProcess:
     """A process that was started before it is needed, and a thread that hears it."""
 
     def __init__(self) -> None:
         self._held = contextlib.ExitStack()
-        self.process: subprocess.Popen[str] = self._held.enter_context(started("--looking"))
-        self.asked = 0
+        self.process: subprocess.Popen[str] = self._held.enter_context(worker_process("--looking"))
+        self.tasks_taken = 0
         self._heard: queue.Queue[Mapping[str, Any] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._listen, name="studio-look", daemon=True)
         self._thread.start()
 
-    def ask(self, told: Told, seconds: float) -> Mapping[str, Any]:
+    def ask(self, message: TaskMessage, seconds: float) -> Mapping[str, Any]:
         """Ask for something, and wait for the answer."""
-        self.asked += 1
+        self.tasks_taken += 1
         try:
             assert self.process.stdin is not None  # noqa: S101
-            self.process.stdin.write(told.line())
+            self.process.stdin.write(message.line())
             self.process.stdin.flush()
             while True:
-                said = self._heard.get(timeout=seconds)
-                if said is None:
+                reply = self._heard.get(timeout=seconds)
+                if reply is None:
                     raise DataError("this could not be read: the process that looked at it crashed")
-                if "done" in said or "failed" in said:
-                    return said
+                if "done" in reply or "failed" in reply:
+                    return reply
         except queue.Empty:
             raise SurroundingsError(
                 "this took too long to look at", remedy="try again, or with less data"
@@ -148,9 +148,9 @@ class _Warm:
         self.process.kill()
         self._thread.join()
         self._held.close()
-        end(self.process)
+        close_process(self.process)
 
     def _listen(self) -> None:
         for line in self.process.stdout or ():
-            self._heard.put(heard(line))
+            self._heard.put(parse_message(line))
         self._heard.put(None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 
-def take_limits(memory: int, seconds: float) -> None:
+def set_resource_limits(memory: int, seconds: float) -> None:
     """Let this process have so much memory and time, where the operating system can see to it.
 
     Time is that of all processors together, so it is a bound for a process that spins; the server ends one that

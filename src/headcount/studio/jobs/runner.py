@@ -29,8 +29,8 @@ from headcount.ledger import Ledger
 from headcount.releases.folder_files import folder_digest
 from headcount.run.charge import WithheldError
 from headcount.studio.access import Role, Visitor
-from headcount.studio.jobs.error_transport import for_the_web
-from headcount.studio.jobs.ipc import CANCEL, Told
+from headcount.studio.jobs.error_transport import strip_error_flags
+from headcount.studio.jobs.ipc import CANCEL, TaskMessage
 from headcount.studio.jobs.job_request import CancelledError
 from headcount.studio.settings import Settings
 from headcount.studio.store.datasets import Datasets
@@ -39,9 +39,9 @@ from headcount.studio.store.jobs import ENDED, InterruptedJobError, Job, Jobs
 _LOG = logging.getLogger("headcount.studio")
 WORKER = "headcount.studio.jobs.worker"
 _TICK = 0.5
-_AGAIN = 1.0
+_RETRY_SECONDS = 1.0
 """Seconds until a failed update of the store is tried again."""
-_PATIENCE = 15.0
+_END_SECONDS = 15.0
 """Seconds that a process has to end once it was told to."""
 _SERVER = Visitor(role=Role.CURATOR, name="the studio")
 
@@ -53,7 +53,7 @@ class _Running:
     job: Job
     process: subprocess.Popen[str] | None = None
     began: float = field(default_factory=time.monotonic)
-    told_to_end: float | None = None
+    end_requested_at: float | None = None
     late: bool = False
 
 
@@ -83,8 +83,8 @@ class Runner:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        for each in self._held():
-            _kill(each)
+        for running in self._held():
+            _kill(running)
         for thread in list(self._threads.values()):
             thread.join()
 
@@ -92,7 +92,7 @@ class Runner:
         """Look at the queue now."""
         self._wanted.set()
 
-    def once(self) -> bool:
+    def run_next(self) -> bool:
         """Work on the job that has waited longest, here and now; False if nothing waits."""
         job = self._jobs.take()
         if job is None:
@@ -108,25 +108,27 @@ class Runner:
 
     def recover(self) -> None:
         """Settle jobs that nobody works on any more."""
-        active = {each.job.id for each in self._held()}  # first: a job that ends meanwhile is not begun again
+        active = {
+            running.job.id for running in self._held()
+        }  # first: a job that ends meanwhile is not begun again
         for job in self._jobs.running():
             if job.id in active:
                 continue
             self._tidy(job)
-            made, entry = self._made(job), self._entry_of(job)
+            finished, entry = self._finished_release(job), self._entry_of(job)
             if entry is not None:
                 self._jobs.note(job.id, entry=entry)
-            if made is not None:
-                self._jobs.end(job.id, "done", {"earlier": entry is None}, made=made)
+            if finished is not None:
+                self._jobs.end(job.id, "done", {"earlier": entry is None}, release_files=finished)
                 self._delete_refused(job)
             elif entry is not None:
                 self._end(job, "interrupted", _interrupted("the server ended while this job ran", charged=True))
             elif job.cancelling:
-                self._end(job, "cancelled", CancelledError.of(charged=False))
+                self._end(job, "cancelled", CancelledError.create(charged=False))
             else:
                 self._jobs.wait_again(job.id)
 
-    def _made(self, job: Job) -> dict[str, str] | None:
+    def _finished_release(self, job: Job) -> dict[str, str] | None:
         """Return the release that a job has made, if it is whole: folders are put into place at once."""
         folder = self._settings.releases / job.id
         if job.kind != "release" or not (folder / "release.json").is_file():
@@ -141,19 +143,19 @@ class Runner:
         if job.kind != "release" or job.started is None or job.dataset_name is None:
             return None
         others = self._jobs.entries(besides=job.id)
-        found: list[int] = []
+        reserved: list[int] = []
         for entry in self._ledger.history(job.dataset_name):
-            if entry.kind == "refund" and entry.reservation in found:
-                found.remove(entry.reservation or 0)
+            if entry.kind == "refund" and entry.reservation in reserved:
+                reserved.remove(entry.reservation or 0)
             late = datetime.fromisoformat(entry.time).timestamp() >= job.started - 1
             mine = entry.number == job.entry or (late and entry.analyst == job.asker_name)
             if entry.kind == "reserve" and mine and entry.number not in others:
-                found.append(entry.number)
-        return found[-1] if found else None
+                reserved.append(entry.number)
+        return reserved[-1] if reserved else None
 
     def _tidy(self, job: Job) -> None:
-        for each in self._settings.releases.glob(f".{job.id}.*"):
-            shutil.rmtree(each, ignore_errors=True)
+        for folder in self._settings.releases.glob(f".{job.id}.*"):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _delete_refused(self, job: Job) -> None:
         """Delete a copy that the asker of a job may not have; the ledger needs the folder of a charged job."""
@@ -196,15 +198,15 @@ class Runner:
     def _tend(self) -> None:
         """Tell processes whose jobs are cancelled, and end those that take too long."""
         now = time.monotonic()
-        for each in self._held():
-            if now - each.began > self._settings.limits.work_seconds:
-                each.late = True
-                _kill(each)
-            elif each.told_to_end is None and self._jobs.is_cancelling(each.job.id):
-                each.told_to_end = now
-                _say(each, CANCEL + "\n")
-            elif each.told_to_end is not None and now - each.told_to_end > _PATIENCE:
-                _kill(each)
+        for running in self._held():
+            if now - running.began > self._settings.limits.work_seconds:
+                running.late = True
+                _kill(running)
+            elif running.end_requested_at is None and self._jobs.is_cancelling(running.job.id):
+                running.end_requested_at = now
+                _send(running, CANCEL + "\n")
+            elif running.end_requested_at is not None and now - running.end_requested_at > _END_SECONDS:
+                _kill(running)
 
     def _run(self, job: Job) -> None:
         with self._lock:
@@ -233,7 +235,7 @@ class Runner:
         about = None if job.dataset is None else self._datasets.get(_SERVER, job.dataset)
         out = self._settings.releases / job.id if job.kind == "release" else self.page_of(job)
         out.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        told = Told.of(
+        message = TaskMessage.create(
             self._settings,
             job.kind,
             about,
@@ -246,45 +248,47 @@ class Runner:
             at=job.created,
         )
         last, ended = 0.0, dict[str, Any]()
-        with started() as process:
+        with worker_process() as process:
             running.process = process
             if self._stopping:  # the server ended while the process was made
                 _kill(running)
-            _say(running, told.line())
+            _send(running, message.line())
             for line in process.stdout or ():
-                said = heard(line)
-                if "reserved" in said:
-                    self._keep(partial(self._jobs.note, job.id, entry=said["reserved"]))
-                elif "progress" in said:
+                reply = parse_message(line)
+                if "reserved" in reply:
+                    self._keep(partial(self._jobs.note, job.id, entry=reply["reserved"]))
+                elif "progress" in reply:
                     if time.monotonic() - last >= 1:
                         last = time.monotonic()
                         with contextlib.suppress(SurroundingsError):  # the next line of progress says more
-                            self._jobs.note(job.id, progress=said["progress"])
-                elif said:
-                    ended = said
+                            self._jobs.note(job.id, progress=reply["progress"])
+                elif reply:
+                    ended = reply
         return ended
 
     def _settle(self, running: _Running, heard: Mapping[str, Any]) -> None:
         """End a job as its process said; if it said nothing, see what became of it."""
         job = running.job
         if "done" in heard:
-            said = dict(heard["done"])
-            made = {name: said.pop(name) for name in ("folder", "digest")} if job.kind == "release" else None
-            self._jobs.end(job.id, "done", said, made=made)
+            outcome = dict(heard["done"])
+            finished = (
+                {name: outcome.pop(name) for name in ("folder", "digest")} if job.kind == "release" else None
+            )
+            self._jobs.end(job.id, "done", outcome, release_files=finished)
             return
         for state in ("failed", "cancelled"):
             if state in heard:
-                self._jobs.end(job.id, state, for_the_web(heard[state]))
+                self._jobs.end(job.id, state, strip_error_flags(heard[state]))
                 return
         self._tidy(job)
-        made, entry = self._made(job), self._entry_of(job)
+        finished, entry = self._finished_release(job), self._entry_of(job)
         if entry is not None:
             self._jobs.note(job.id, entry=entry)
-        if made is not None:  # it was killed between the last two steps
-            self._jobs.end(job.id, "done", {"earlier": entry is None}, made=made)
+        if finished is not None:  # it was killed between the last two steps
+            self._jobs.end(job.id, "done", {"earlier": entry is None}, release_files=finished)
             return
-        if running.told_to_end is not None:
-            self._end(job, "cancelled", CancelledError.of(charged=entry is not None))
+        if running.end_requested_at is not None:
+            self._end(job, "cancelled", CancelledError.create(charged=entry is not None))
             return
         self._end(job, "failed", self._broke_off(running, charged=entry is not None))
 
@@ -299,7 +303,7 @@ class Runner:
         return _interrupted(why, charged=charged)
 
     def _end(self, job: Job, state: str, error: HeadcountError) -> None:
-        self._keep(lambda: self._jobs.end(job.id, state, for_the_web(error.to_json())))
+        self._keep(lambda: self._jobs.end(job.id, state, strip_error_flags(error.to_json())))
 
     def _keep(self, update: Callable[[], None]) -> None:
         """Update the store; while it fails, as on a full disk, try again until the server stops.
@@ -314,11 +318,11 @@ class Runner:
                 if self._stopping:
                     raise
                 _LOG.warning("the state of a job could not be kept; trying again", exc_info=True)
-                time.sleep(_AGAIN)
+                time.sleep(_RETRY_SECONDS)
 
 
 @contextlib.contextmanager
-def started(*flags: str) -> Any:
+def worker_process(*flags: str) -> Any:
     """Start a process that works, and see that it and its temporary files are gone afterwards."""
     scratch = ScratchFolder()
     process = subprocess.Popen(  # noqa: S603 - nothing of it comes from a request
@@ -336,14 +340,14 @@ def started(*flags: str) -> Any:
     try:
         yield process
     finally:
-        end(process)
+        close_process(process)
         scratch.delete()
 
 
-def heard(line: str) -> dict[str, Any]:
+def parse_message(line: str) -> dict[str, Any]:
     """Read a line of a process: nothing, if it was killed in the middle of it.
 
-    >>> heard('{"reserved": 3}'), heard('{"reser')
+    >>> parse_message('{"reserved": 3}'), parse_message('{"reser')
     ({'reserved': 3}, {})
     """
     try:
@@ -352,13 +356,13 @@ def heard(line: str) -> dict[str, Any]:
         return {}
 
 
-def end(process: subprocess.Popen[str]) -> None:
+def close_process(process: subprocess.Popen[str]) -> None:
     """Close what leads to a process, and wait until it is gone."""
     with contextlib.suppress(OSError):
         if process.stdin is not None:
             process.stdin.close()  # it ends by itself
     try:
-        process.wait(_PATIENCE)
+        process.wait(_END_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
@@ -366,7 +370,7 @@ def end(process: subprocess.Popen[str]) -> None:
         process.stdout.close()
 
 
-def _say(running: _Running, line: str) -> None:
+def _send(running: _Running, line: str) -> None:
     process = running.process
     if process is not None and process.stdin is not None:
         with contextlib.suppress(OSError, ValueError):  # it has ended already

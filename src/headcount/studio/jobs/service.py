@@ -11,22 +11,22 @@ from headcount.errors import UnknownNameError, UsageError
 from headcount.ledger import Ledger
 from headcount.studio import uploads
 from headcount.studio.access import NotAllowedError, Role, Visitor
-from headcount.studio.jobs.ipc import Told
-from headcount.studio.jobs.job_request import NARROWING, READING
-from headcount.studio.jobs.plan_pool import Looking
+from headcount.studio.jobs.ipc import TaskMessage
+from headcount.studio.jobs.job_request import ANALYST_READ_FLAGS, CURATOR_READ_FLAGS
+from headcount.studio.jobs.plan_pool import PlanPool
 from headcount.studio.jobs.runner import Runner
 from headcount.studio.settings import Settings
 from headcount.studio.store.datasets import Dataset, Datasets
 from headcount.studio.store.jobs import Job, Jobs
 from headcount.studio.store.releases import Releases
 
-LOOKS = ("plan", "columns", "inspect", "log", "forecast")
-_FOR_ALL = ("plan", "forecast")
+QUICK_TASKS = ("plan", "columns", "inspect", "log", "forecast")
+_ANALYST_TASKS = ("plan", "forecast")
 """Looks that open no row: for analysts, too."""
 _SERVER = Visitor(role=Role.CURATOR, name="the studio")
 
 
-class Work:
+class JobService:
     """The processes of a studio."""
 
     def __init__(
@@ -34,14 +34,14 @@ class Work:
     ) -> None:
         self._settings, self._jobs, self._datasets, self._releases = settings, jobs, datasets, releases
         self.runner = Runner(settings, jobs, datasets, ledger)
-        self._looking = Looking()
+        self._plan_pool = PlanPool()
         jobs.wake = self.runner.wake
 
     def start(self) -> None:
         """Begin to work on what waits, and have a process ready that looks."""
-        uploads.tidy(self._settings)
+        uploads.remove_partial_uploads(self._settings)
         self.runner.start()
-        self._warming = threading.Thread(target=self._looking.warm, name="studio-warming", daemon=True)
+        self._warming = threading.Thread(target=self._plan_pool.warm, name="studio-warming", daemon=True)
         self._warming.start()
 
     def stop(self) -> None:
@@ -49,9 +49,9 @@ class Work:
         if hasattr(self, "_warming"):
             self._warming.join()
         self.runner.stop()
-        self._looking.close()
+        self._plan_pool.close()
 
-    def look(
+    def run_quick_task(
         self,
         visitor: Visitor,
         kind: str,
@@ -67,38 +67,40 @@ class Work:
         ``plan`` says what a ``family``'s request would promise and cost on a ``dataset``. ``columns`` and
         ``inspect`` are for curators: of a dataset, or of a ``source`` that is none yet.
         """
-        if kind not in LOOKS:
-            raise UnknownNameError.among("look", kind, LOOKS)
-        if kind not in _FOR_ALL and not visitor.is_curator:
+        if kind not in QUICK_TASKS:
+            raise UnknownNameError.among("look", kind, QUICK_TASKS)
+        if kind not in _ANALYST_TASKS and not visitor.is_curator:
             raise NotAllowedError("raw data is for curators", remedy="ask a curator")
-        said = dict(asked or {})
-        reads = kind == "plan" and any(name in said for name in READING if name not in NARROWING)
+        request_values = dict(asked or {})
+        reads = kind == "plan" and any(
+            name in request_values for name in CURATOR_READ_FLAGS if name not in ANALYST_READ_FLAGS
+        )
         if reads and not visitor.is_curator:  # the contexts of a forecast are a figure
             raise NotAllowedError("how a log is read is for curators to say", remedy="leave it out")
-        told = Told.of(
+        message = TaskMessage.create(
             self._settings,
             kind,
             self._about(visitor, dataset, source, flags),
             family=family,
-            asked=said,
+            asked=request_values,
             analyst=visitor.name,
             by_curator=visitor.is_curator,
-            **(self._known(visitor, dataset) if kind == "plan" and dataset is not None else {}),
+            **(self._visible_to_analyst(visitor, dataset) if kind == "plan" and dataset is not None else {}),
         )
-        return self._looking.look(told)
+        return self._plan_pool.run_quick_task(message)
 
     def ask(
         self, visitor: Visitor, *, dataset: str, family: str, asked: Mapping[str, Any], title: str = ""
     ) -> Job:
         """Plan a release, then put it into the queue: a request that the budget refuses starts no process."""
-        self.look(visitor, "plan", dataset=dataset, family=family, asked=asked)
+        self.run_quick_task(visitor, "plan", dataset=dataset, family=family, asked=asked)
         return self._jobs.ask(visitor, dataset=dataset, family=family, asked=asked, title=title)
 
     def again(self, visitor: Visitor, job: str) -> Job:
         """Put into the queue once more what a job was asked for; a release is planned first."""
         held = self._jobs.get(visitor, job)
         if held.is_over and held.kind == "release":
-            self.look(visitor, "plan", dataset=held.dataset, family=held.family, asked=held.asked)
+            self.run_quick_task(visitor, "plan", dataset=held.dataset, family=held.family, asked=held.asked)
         return self._jobs.again(visitor, job)
 
     def page(self, visitor: Visitor, job: str) -> Path:
@@ -109,16 +111,16 @@ class Work:
             raise UnknownNameError("there is no such page", remedy="look at the list of jobs")
         return path
 
-    def once(self) -> bool:
+    def run_next(self) -> bool:
         """Work on the job that has waited longest, here and now; False if nothing waits."""
-        return self.runner.once()
+        return self.runner.run_next()
 
-    def _known(self, visitor: Visitor, dataset: str) -> dict[str, Any]:
+    def _visible_to_analyst(self, visitor: Visitor, dataset: str) -> dict[str, Any]:
         """Return what an analyst knows of a dataset: which charges count, and which releases they see."""
         if visitor.is_curator:
             return {}
-        seen = [each.digest for each in self._releases.listed(visitor, dataset=dataset)]
-        return {"seen": seen, **self._datasets.shown(visitor, dataset)}
+        digests = [release.digest for release in self._releases.listed(visitor, dataset=dataset)]
+        return {"seen": digests, **self._datasets.shown(visitor, dataset)}
 
     def _about(
         self,

@@ -11,51 +11,54 @@ from typing import Any
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import HeadcountError, RefusedError, UnknownNameError, UsageError
 from headcount.events.catalogue import check_catalogue_given
-from headcount.events.log import the_store
+from headcount.events.log import store_path
 from headcount.events.log_parameters import FLAGS, READERS
 from headcount.ledger import Ledger, Reservation
 from headcount.methods.registry import FAMILIES
-from headcount.methods.request import Spending, request_of
+from headcount.methods.request import ChargedRequest, request_of
 from headcount.releases.folder_files import folder_digest
 from headcount.releases.release import Release
 from headcount.reports.lab.plan_sentences import plan_in_words
 from headcount.run.charge import Charging
 from headcount.run.curator import Curator, Plan
 from headcount.run.prepare import Prepared
-from headcount.studio.jobs.analyst_budget import AsShown
-from headcount.studio.jobs.ipc import Gate, Line, Told
-from headcount.studio.jobs.job_request import CancelledError, split
+from headcount.studio.jobs.analyst_budget import AnalystCharging
+from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage
+from headcount.studio.jobs.job_request import CancelledError, split_request
 from headcount.studio.security import path_policy
 from headcount.studio.settings import Settings
 
-_OTHERS = ("epsilon", "per_analyst")
-_TRIALS: Mapping[str, tuple[str, ...]] = {
+_CURATOR_FIELDS = ("epsilon", "per_analyst")
+_EXPERIMENT_FIELDS: Mapping[str, tuple[str, ...]] = {
     "compare": ("what", "methods", "epsilon", "limits", "k", "shares", "delta", "runs", "seed"),
     "audit": ("method", "epsilon", "delta", "limit", "edges", "runs", "seed", "sequential", "replay"),
     "reproduce": ("paper", "quick", "runs", "seed"),
 }
 """What can be said of work that is not private."""
-_ROWS = 200_000
+_GUESS_ROWS = 200_000
 """So many rows are looked at to guess what columns hold."""
 
 
 def log_of(
-    settings: Settings, dataset: Mapping[str, Any], reads: str, said: Mapping[str, Any], *, items: bool
+    settings: Settings, dataset: Mapping[str, Any], reads: str, read_flags: Mapping[str, Any], *, items: bool
 ) -> Any:
     """Make the log of a dataset, as it is read for a family; what a request says of reading comes first.
 
     ``items`` says whether it needs a list of items, or a selection.
     """
     reader = READERS[reads]
-    given = {name: value for name, value in {**dataset["flags"], **said}.items() if _is_given(name, value)}
+    given = {name: value for name, value in {**dataset["flags"], **read_flags}.items() if _is_given(name, value)}
     for name in given:
         if name not in reader.names:
             raise UsageError(f"{name} is of no use here", remedy="leave it out")
-    events, flags = path_policy.events_of(settings, dataset["source"]), path_policy.reading(settings, given)
+    events, flags = (
+        path_policy.event_sources(settings, dataset["source"]),
+        path_policy.resolve_read_flags(settings, given),
+    )
     for name in reader.needed:
-        if name not in flags and reads != "people" and the_store(tuple(events)) is None:
+        if name not in flags and reads != "people" and store_path(tuple(events)) is None:
             raise UsageError(f"nothing says which column is the {name}", remedy="name one")
-    if "item" in reader.names and the_store(tuple(events)) is None and (items or flags.get("items")):
+    if "item" in reader.names and store_path(tuple(events)) is None and (items or flags.get("items")):
         check_catalogue_given(flags.get("items"), select_items=flags.get("select_items", False))
     return reader.read(events, **flags)
 
@@ -64,24 +67,24 @@ def _is_given(name: str, value: Any) -> bool:
     return value not in (None, "", [], {}) and not (FLAGS[name].switch and name != "header" and value is False)
 
 
-def request_for(settings: Settings, family: str, fields: Mapping[str, Any], *, by_curator: bool) -> Spending:
+def request_for(settings: Settings, family: str, fields: Mapping[str, Any], *, by_curator: bool) -> ChargedRequest:
     """Make the request of a family from its fields; what is only claimed to be private is for curators to run."""
     if family not in FAMILIES:
         raise UnknownNameError.among("family", family, FAMILIES)
-    inside = path_policy.asked(settings, fields, by_curator=by_curator)
-    given = {name: value for name, value in inside.items() if value not in (None, "")}
+    resolved = path_policy.resolve_request_files(settings, fields, by_curator=by_curator)
+    given = {name: value for name, value in resolved.items() if value not in (None, "")}
     if given.get("research") and not by_curator:
         raise RefusedError("methods kept for research are for curators", remedy="choose another method")
-    made: Spending = request_of(FAMILIES[family].request_kind(), **given)
-    return made
+    request: ChargedRequest = request_of(FAMILIES[family].request_kind(), **given)
+    return request
 
 
 @dataclass(frozen=True)
-class Announced(AsShown):
+class WorkerCharging(AnalystCharging):
     """Charging that tells the server what was reserved, and gives it back if it was cancelled by then."""
 
-    line: Line | None = None
-    gate: Gate | None = None
+    line: ServerPipe | None = None
+    gate: CancellationGate | None = None
     by_curator: bool = False
 
     def reserve(self, ready: Prepared) -> Reservation | Release:
@@ -89,83 +92,87 @@ class Announced(AsShown):
         if self.gate is None or self.line is None:
             return self._reserved(ready)
         with self.gate.reserving() as paid:
-            made = self._reserved(ready)
-            if isinstance(made, Release):
-                return made
-            self.line.say(reserved=made.entry)
+            reservation = self._reserved(ready)
+            if isinstance(reservation, Release):
+                return reservation
+            self.line.say(reserved=reservation.entry)
             try:
-                paid(made)
+                paid(reservation)
             except CancelledError:
-                made.refund("it was cancelled, and nothing was read")
+                reservation.refund("it was cancelled, and nothing was read")
                 raise
-        return made
+        return reservation
 
     def _reserved(self, ready: Prepared) -> Reservation | Release:
         if self.by_curator:
             return super().reserve(ready)
         if self.again or self.ledger.issued(self.dataset, self.version, *ready.identity()) is None:
-            self.outlook(ready)
+            self.preview_charge(ready)
         try:
             return super().reserve(ready)
         except RefusedError:  # charged by others meanwhile: the ledger's words say how much
             raise RefusedError("this could not be charged", remedy="ask again, or tell a curator") from None
 
 
-def release(told: Told, line: Line, gate: Gate) -> dict[str, Any]:
+def release(message: TaskMessage, line: ServerPipe, gate: CancellationGate) -> dict[str, Any]:
     """Make a release, charged to the ledger, and say where it lies."""
-    about, request, log, again = _asked(told)
-    with Ledger(told.ledger) as ledger:
-        who = (ledger, about["name"], about["version"], told.analyst, again)
-        charging = Announced(*who, seen=told.seen, line=line, gate=gate, by_curator=told.by_curator)
+    about, request, log, again = _request_and_log(message)
+    with Ledger(message.ledger) as ledger:
+        who = (ledger, about["name"], about["version"], message.analyst, again)
+        charging = WorkerCharging(*who, seen=message.seen, line=line, gate=gate, by_curator=message.by_curator)
         curator = Curator(LocalEngine(progress=line.progress), charging=charging)
-        made = _dated(curator.run(curator.prepare(request, log)), told.at)
-        target = made.save(told.out)
+        result = _date_by_request(curator.run(curator.prepare(request, log)), message.at)
+        target = result.save(message.out)
         digest = folder_digest(target)
-        payer = None if made.earlier is None else _payer(ledger, about["name"], digest)
-    return {"folder": target.name, "digest": digest, "earlier": made.earlier is not None, "payer": payer}
+        payer = None if result.earlier is None else _payer(ledger, about["name"], digest)
+    return {"folder": target.name, "digest": digest, "earlier": result.earlier is not None, "payer": payer}
 
 
-def _asked(told: Told) -> tuple[Mapping[str, Any], Spending, Any, bool]:
+def _request_and_log(message: TaskMessage) -> tuple[Mapping[str, Any], ChargedRequest, Any, bool]:
     """Return the dataset, the request and the log that are asked for, and whether to draw anew."""
-    fields, said, again = split(told.asked)
-    request = request_for(told.settings, told.family or "", fields, by_curator=told.by_curator)
-    about = _dataset(told)
-    log = log_of(told.settings, about, FAMILIES[told.family or ""].reads, said, items=request.needs_items)
+    fields, read_flags, again = split_request(message.asked)
+    request = request_for(message.settings, message.family or "", fields, by_curator=message.by_curator)
+    about = _dataset(message)
+    log = log_of(
+        message.settings, about, FAMILIES[message.family or ""].reads, read_flags, items=request.needs_items
+    )
     return about, request, log, again
 
 
-def _dated(made: Release, at: float) -> Release:
+def _date_by_request(result: Release, at: float) -> Release:
     """Date a release by when it was asked for: when it was made tells how long the work took."""
-    if made.earlier is not None:  # it is what it was, to the byte
-        return made
-    return replace(made, created=datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds"))
+    if result.earlier is not None:  # it is what it was, to the byte
+        return result
+    return replace(result, created=datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds"))
 
 
 def _payer(ledger: Ledger, dataset: str, digest: str) -> str | None:
     """Return who paid for what was released earlier."""
     entries = ledger.history(dataset)
-    return next((each.analyst for each in entries if each.kind == "publish" and each.digest == digest), None)
+    return next((entry.analyst for entry in entries if entry.kind == "publish" and entry.digest == digest), None)
 
 
-def plan(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
+def plan(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
     """Say what a request would promise and cost, and how noisy it would be; reads no event, charges nothing."""
-    about, request, log, again = _asked(told)
-    with Ledger(told.ledger) as ledger:
-        known = about["name"] in (ledger.datasets() if ledger.store.version() else ())
-        who = (ledger, about["name"], about["version"], told.analyst, again)
-        shown = AsShown(*who, seen=told.seen, unseen=told.unseen, until=told.until)
-        charging = Charging(*who) if told.by_curator else shown
-        curator = Curator(charging=charging if known else None)
+    about, request, log, again = _request_and_log(message)
+    with Ledger(message.ledger) as ledger:
+        has_budget = about["name"] in (ledger.datasets() if ledger.store.version() else ())
+        who = (ledger, about["name"], about["version"], message.analyst, again)
+        shown = AnalystCharging(*who, seen=message.seen, unseen=message.unseen, until=message.until)
+        charging = Charging(*who) if message.by_curator else shown
+        curator = Curator(charging=charging if has_budget else None)
         ready = curator.prepare(request, log)
-        made = _told(curator.plan(ready))
-    promise = ready.guarantee
-    found = {**made.to_json(), "words": plan_in_words(made).to_json()}
-    if found["ledger"] is not None and not told.by_curator:  # what others have spent is not theirs to know
-        found["ledger"] = {name: each for name, each in found["ledger"].items() if name not in _OTHERS}
-    return {**found, "method": ready.method.name, "sentence": promise.sentence(), "short": promise.short()}
+        final_plan = _without_paths(curator.plan(ready))
+    guarantee = ready.guarantee
+    response = {**final_plan.to_json(), "words": plan_in_words(final_plan).to_json()}
+    if response["ledger"] is not None and not message.by_curator:  # what others have spent is not theirs to know
+        response["ledger"] = {
+            name: value for name, value in response["ledger"].items() if name not in _CURATOR_FIELDS
+        }
+    return {**response, "method": ready.method.name, "sentence": guarantee.sentence(), "short": guarantee.short()}
 
 
-def _told(plan: Plan) -> Plan:
+def _without_paths(plan: Plan) -> Plan:
     """Return a plan that does not say where on this machine the very same was published."""
     if plan.ledger is None:
         return plan
@@ -173,124 +180,140 @@ def _told(plan: Plan) -> Plan:
     return replace(plan, ledger=replace(plan.ledger, issued=issued))
 
 
-def columns(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
+def columns(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
     """Name the columns of a source, and their types, as far as its header says them: for curators."""
     from headcount.events.sources.files.formats import plain_type
 
-    source = _source(told)
+    source = _source(message)
     return {
         "source": source.name,
         "rows": source.rows,
-        "columns": [{"name": each, "type": plain_type(source.type_of(each))} for each in source.names],
+        "columns": [{"name": name, "type": plain_type(source.type_of(name))} for name in source.names],
     }
 
 
-def inspect(told: Told, line: Line, _gate: Gate) -> dict[str, Any]:
+def inspect(message: TaskMessage, line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
     """Look at the first rows of a source, and guess what its columns are: raw data, for curators."""
     from headcount.events.inspect.preview import preview
-    from headcount.events.inspect.suggest_roles import guess, well_parted
+    from headcount.events.inspect.suggest_roles import guess, with_best_delimiter
 
-    source, delimiter = well_parted(_source(told))
-    seen = preview(source, line.progress, most=_ROWS)
-    found = guess(seen.columns, seen.days, seen.texts)
-    flags = found.flags() | ({} if delimiter is None else {"delimiter": delimiter})
-    told_of = {"source": seen.source, "columns": seen.columns, "reads": found.reads, "doubt": found.doubt}
-    return {**told_of, "rows": seen.rows if seen.whole else source.rows, "looked_at": seen.rows, "flags": flags}
-
-
-def log(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
-    """Say what is public of a log, read as its dataset says, and what is wrong with that. Reads no event."""
-    about = _dataset(told)
-    made = log_of(told.settings, about, about["reads"], {}, items=False)
+    source, delimiter = with_best_delimiter(_source(message))
+    first_rows = preview(source, line.progress, most=_GUESS_ROWS)
+    guessed = guess(first_rows.columns, first_rows.days, first_rows.texts)
+    flags = guessed.flags() | ({} if delimiter is None else {"delimiter": delimiter})
+    summary = {
+        "source": first_rows.source,
+        "columns": first_rows.columns,
+        "reads": guessed.reads,
+        "doubt": guessed.doubt,
+    }
     return {
-        "items": len(made.catalogue.ids) if made.has_catalogue else None,
-        "contexts": None if made.context is None or made.selects_contexts else made.width - 1,
+        **summary,
+        "rows": first_rows.rows if first_rows.whole else source.rows,
+        "looked_at": first_rows.rows,
+        "flags": flags,
     }
 
 
-def forecast(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
+def log(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
+    """Say what is public of a log, read as its dataset says, and what is wrong with that. Reads no event."""
+    about = _dataset(message)
+    event_log = log_of(message.settings, about, about["reads"], {}, items=False)
+    return {
+        "items": len(event_log.catalogue.ids) if event_log.has_catalogue else None,
+        "contexts": None if event_log.context is None or event_log.selects_contexts else event_log.width - 1,
+    }
+
+
+def forecast(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
     """Say how far off a release would be, from figures that are public or from a release; opens no log."""
     from headcount.studio.services.error_forecast import forecast as predicted
 
-    said = dict(told.asked)
-    release = said.pop("activity", None)
-    return predicted(said, None if release is None else told.settings.releases / Path(str(release)).name)
+    figure_values = dict(message.asked)
+    release = figure_values.pop("activity", None)
+    return predicted(
+        figure_values, None if release is None else message.settings.releases / Path(str(release)).name
+    )
 
 
-def _source(told: Told) -> Any:
-    from headcount.events.sources.databases.table_or_query import Asked
+def _source(message: TaskMessage) -> Any:
+    from headcount.events.sources.databases.table_or_query import TableOrQuery
     from headcount.events.sources.files.formats import TextOptions
     from headcount.events.sources.source import open_source
 
-    about = _dataset(told)
-    said = {name: value for name, value in about["flags"].items() if _is_given(name, value)}
-    how = {name: said[name] for name in ("delimiter", "encoding", "header", "format") if name in said}
-    events = path_policy.events_of(told.settings, about["source"])
-    return open_source(events, TextOptions(**how), Asked(said.get("table"), said.get("query")))
+    about = _dataset(message)
+    read_flags = {name: value for name, value in about["flags"].items() if _is_given(name, value)}
+    how = {name: read_flags[name] for name in ("delimiter", "encoding", "header", "format") if name in read_flags}
+    events = path_policy.event_sources(message.settings, about["source"])
+    return open_source(events, TextOptions(**how), TableOrQuery(read_flags.get("table"), read_flags.get("query")))
 
 
-def check(told: Told, line: Line, _gate: Gate) -> dict[str, Any]:
+def check(message: TaskMessage, line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
     """See what of a log would not be counted: exact numbers and raw values, for curators."""
-    from headcount.events.inspect.scan import survey
-    from headcount.studio.web.error_responses import for_the_web
+    from headcount.events.inspect.scan import scan
+    from headcount.studio.web.error_responses import strip_flag_dashes
 
-    about = _dataset(told)
-    _, said, _ = split(told.asked)
-    log = log_of(told.settings, about, about["reads"], said, items=False)
-    return {"checked": survey(log, line.progress).put(for_the_web).to_json()}
+    about = _dataset(message)
+    _, read_flags, _ = split_request(message.asked)
+    log = log_of(message.settings, about, about["reads"], read_flags, items=False)
+    return {"checked": scan(log, line.progress).put(strip_flag_dashes).to_json()}
 
 
-def compare(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
+def compare(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
     """Run methods on a log against the truth, and write a page of it: not private, for curators."""
     from headcount.lab.api.compare import compare as compared
 
-    about = _dataset(told)
-    fields, said, _ = split(told.asked)
-    _refuse_others(told.task, fields)
-    found = compared(log_of(told.settings, about, about["reads"], said, items=True), **fields)
-    found.report(told.out, force=True)
-    return {"page": Path(told.out).name, "sentences": found.sentences()}
+    about = _dataset(message)
+    fields, read_flags, _ = split_request(message.asked)
+    _refuse_unknown_fields(message.task, fields)
+    comparison = compared(log_of(message.settings, about, about["reads"], read_flags, items=True), **fields)
+    comparison.report(message.out, force=True)
+    return {"page": Path(message.out).name, "sentences": comparison.sentences()}
 
 
-def audit(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
+def audit(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
     """Attack the promise of a method on logs that are made up."""
     from headcount.lab.api.audit import audit as audited
 
-    fields = dict(told.asked)
-    _refuse_others(told.task, fields)
-    found = audited(str(fields.pop("method", "")), **fields)
-    return {"sentences": [found.sentence()], "violation": bool(found.violation), "found": found.to_json()}
+    fields = dict(message.asked)
+    _refuse_unknown_fields(message.task, fields)
+    audit_result = audited(str(fields.pop("method", "")), **fields)
+    return {
+        "sentences": [audit_result.sentence()],
+        "violation": bool(audit_result.violation),
+        "found": audit_result.to_json(),
+    }
 
 
-def reproduce(told: Told, line: Line, _gate: Gate) -> dict[str, Any]:
+def reproduce(message: TaskMessage, line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
     """Run a paper again, and write a page of what came out: not private, for curators."""
     from headcount.lab.api.reproduce import reproduce as reproduced
 
-    fields = dict(told.asked)
-    _refuse_others(told.task, fields)
-    counts = reproduced(str(fields.pop("paper", "")), told.out, progress=line.progress, **fields)
-    said = ", ".join(f"{many} {word}" for word, many in counts.items() if many)
-    return {"page": Path(told.out).name, "sentences": [f"{sum(counts.values())} claims: {said}."]}
+    fields = dict(message.asked)
+    _refuse_unknown_fields(message.task, fields)
+    counts = reproduced(str(fields.pop("paper", "")), message.out, progress=line.progress, **fields)
+    summary = ", ".join(f"{many} {word}" for word, many in counts.items() if many)
+    return {"page": Path(message.out).name, "sentences": [f"{sum(counts.values())} claims: {summary}."]}
 
 
-def _refuse_others(task: str, fields: Mapping[str, Any]) -> None:
+def _refuse_unknown_fields(task: str, fields: Mapping[str, Any]) -> None:
     """Refuse what a trial has no use for: how many processes run, and where data lie, is not for a request."""
     for name in fields:
-        if name not in _TRIALS[task]:
+        if name not in _EXPERIMENT_FIELDS[task]:
             raise UsageError(f"{name} is of no use here", remedy="leave it out")
 
 
-def _dataset(told: Told) -> Mapping[str, Any]:
-    if told.dataset is None:
+def _dataset(message: TaskMessage) -> Mapping[str, Any]:
+    if message.dataset is None:
         raise HeadcountError("no dataset was named")
-    return told.dataset
+    return message.dataset
 
 
-Task = Callable[[Told, Line, Gate], dict[str, Any]]
-JOBS: Mapping[str, Task] = {
+Task = Callable[[TaskMessage, ServerPipe, CancellationGate], dict[str, Any]]
+JOB_TASKS: Mapping[str, Task] = {
     "release": release, "check": check, "compare": compare, "audit": audit, "reproduce": reproduce,
 }  # fmt: skip
-LOOKS: Mapping[str, Task] = {
+QUICK_TASKS: Mapping[str, Task] = {
     "plan": plan, "columns": columns, "inspect": inspect, "log": log, "forecast": forecast,
 }  # fmt: skip
 """What is quick, and charges nothing."""

@@ -3,7 +3,7 @@
 For a job it does one thing and ends. With ``--looking`` it does what is quick, one after another.
 
 Whatever goes wrong once events may be read is told in one fixed sentence, as everywhere: see
-:func:`headcount.run.charge.withheld`.
+:func:`headcount.run.charge.withhold_errors`.
 """
 
 from __future__ import annotations
@@ -15,62 +15,62 @@ from typing import Any
 from headcount.errors import DataError, HeadcountError, SurroundingsError
 from headcount.events.sources.databases.duckdb_files import CONFINED
 from headcount.run.charge import WithheldError
-from headcount.studio.jobs.ipc import Gate, Line, Told
+from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage
 from headcount.studio.jobs.job_request import CancelledError
-from headcount.studio.jobs.resource_limits import take_limits
-from headcount.studio.jobs.tasks import JOBS, LOOKS, Task
+from headcount.studio.jobs.resource_limits import set_resource_limits
+from headcount.studio.jobs.tasks import JOB_TASKS, QUICK_TASKS, Task
 
 
 def main() -> None:
     """Do what is told."""
-    line = Line(os.fdopen(os.dup(1), "w", encoding="utf-8"))
+    line = ServerPipe(os.fdopen(os.dup(1), "w", encoding="utf-8"))
     os.dup2(2, 1)  # what a library prints is no answer
     os.environ[CONFINED] = "1"
     if "--looking" in sys.argv[1:]:
-        _look(line)
+        _run_quick_tasks(line)
     else:
-        _work(line)
+        _run_job(line)
 
 
-def _work(line: Line) -> None:
-    told = Told.from_line(sys.stdin.readline())
-    _prepare(told)
-    gate = Gate(line)
+def _run_job(line: ServerPipe) -> None:
+    message = TaskMessage.from_line(sys.stdin.readline())
+    _prepare(message)
+    gate = CancellationGate(line)
     gate.watch()
-    line.say(**_answer(JOBS[told.task], told, line, gate))
+    line.say(**_run_task(JOB_TASKS[message.task], message, line, gate))
 
 
-def _look(line: Line) -> None:
+def _run_quick_tasks(line: ServerPipe) -> None:
     line.say(ready=True)
     prepared = False
-    for each in sys.stdin:
-        told = Told.from_line(each)
+    for received in sys.stdin:
+        message = TaskMessage.from_line(received)
         if not prepared:
-            _prepare(told)
+            _prepare(message)
             prepared = True
-        line.say(**_answer(LOOKS[told.task], told, line, Gate(line)))
+        line.say(**_run_task(QUICK_TASKS[message.task], message, line, CancellationGate(line)))
 
 
-def _prepare(told: Told) -> None:
-    os.chdir(told.settings.files)
-    take_limits(told.memory, told.seconds)
+def _prepare(message: TaskMessage) -> None:
+    os.chdir(message.settings.files)
+    set_resource_limits(message.memory, message.seconds)
 
 
-def _answer(task: Task, told: Told, line: Line, gate: Gate) -> dict[str, Any]:
+def _run_task(task: Task, message: TaskMessage, line: ServerPipe, gate: CancellationGate) -> dict[str, Any]:
     """Do something, and say how it ended."""
     try:
-        return {"done": task(told, line, gate)}
+        return {"done": task(message, line, gate)}
     except CancelledError as error:
         return {"cancelled": error.to_json()}
     except HeadcountError as error:
-        return {"failed": _placeless(_tellable(error, told, charged=gate.charged), told).to_json()}
+        return {"failed": _without_paths(_visible_error(error, message, charged=gate.charged), message).to_json()}
     except Exception as error:
-        return {"failed": (WithheldError() if gate.charged else _unforeseen(error, told)).to_json()}
+        return {"failed": (WithheldError() if gate.charged else _unexpected_error(error, message)).to_json()}
 
 
-def _tellable(error: HeadcountError, told: Told, *, charged: bool = False) -> HeadcountError:
+def _visible_error(error: HeadcountError, message: TaskMessage, *, charged: bool = False) -> HeadcountError:
     """Return what an analyst may read: of a charged job that the cost stays, of a file nothing."""
-    if told.by_curator:
+    if message.by_curator:
         return error
     if charged:
         return WithheldError()
@@ -79,14 +79,14 @@ def _tellable(error: HeadcountError, told: Told, *, charged: bool = False) -> He
     return DataError("the data of this dataset cannot be read as it is set up", remedy="tell a curator")
 
 
-def _placeless(error: HeadcountError, told: Told) -> HeadcountError:
+def _without_paths(error: HeadcountError, message: TaskMessage) -> HeadcountError:
     """Say nothing of where on this machine the studio lies."""
-    error.put(lambda text: text.replace(told.data, "the studio's folder"))
+    error.put(lambda text: text.replace(message.data, "the studio's folder"))
     return error
 
 
-def _unforeseen(error: Exception, told: Told) -> HeadcountError:
-    what = f" ({type(error).__name__})" if told.by_curator else ""
+def _unexpected_error(error: Exception, message: TaskMessage) -> HeadcountError:
+    what = f" ({type(error).__name__})" if message.by_curator else ""
     return HeadcountError(f"something went wrong here{what}", remedy="tell whoever runs the studio")
 
 

@@ -8,7 +8,7 @@ from fastapi import Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from headcount.errors import CallerError, HeadcountError, RefusedError
-from headcount.studio.access import Door, NotSignedInError, door, visitor
+from headcount.studio.access import AccessLevel, NotSignedInError, router_for, visitor
 from headcount.studio.security.middleware import place_within
 from headcount.studio.security.passwords import SHORTEST
 from headcount.studio.store.sessions import Session
@@ -16,8 +16,8 @@ from headcount.studio.studio import studio_of
 from headcount.studio.web import templates
 from headcount.studio.web.error_responses import status_of
 
-_anyone = door(Door.ANYONE, include_in_schema=False)
-_mine = door(Door.SIGNED_IN, include_in_schema=False)
+_anyone = router_for(AccessLevel.ANYONE, include_in_schema=False)
+_mine = router_for(AccessLevel.SIGNED_IN, include_in_schema=False)
 
 Words = Annotated[str, Form(max_length=1000)]
 
@@ -36,7 +36,7 @@ def sign_in(request: Request, name: Words = "", password: Words = "", next: Word
     studio = studio_of(request)
     try:
         browser = studio.cookies.browser_of(request, name)
-        begun = studio.people.sign_in(name, password, address_of(request), studio.cookies.read(request), browser)
+        begun = studio.users.sign_in(name, password, address_of(request), studio.cookies.read(request), browser)
     except (NotSignedInError, RefusedError) as error:
         return templates.page(
             request,
@@ -54,7 +54,7 @@ def sign_out(request: Request) -> Response:
     """End the session."""
     studio = studio_of(request)
     if secret := studio.cookies.read(request):
-        studio.people.sign_out(visitor(request), secret)
+        studio.users.sign_out(visitor(request), secret)
     response = RedirectResponse("/sign-in", 303)
     studio.cookies.clear(response)
     return response
@@ -70,20 +70,20 @@ def welcome_page(request: Request, secret: str) -> Response:
 def welcome(request: Request, secret: str, password: Words = "", name: Words = "") -> Response:
     """Take up an invitation."""
     try:
-        begun = studio_of(request).people.accept(secret, password, name.strip() or None)
+        begun = studio_of(request).users.accept(secret, password, name.strip() or None)
     except (CallerError, RefusedError) as error:
         return _welcome(request, secret, error)
     return signed_in(request, begun, "/")
 
 
 def _welcome(request: Request, secret: str, error: HeadcountError | None) -> Response:
-    people = studio_of(request).people
+    users = studio_of(request).users
     return templates.page(
         request,
         "welcome.html.jinja",
         status=200 if error is None else status_of(error),
-        person=people.invited(secret),
-        first=people.is_first(secret),
+        person=users.invited(secret),
+        first=users.is_first(secret),
         shortest=SHORTEST,
         secret=secret,
         error=error,
@@ -102,7 +102,7 @@ def change_password(request: Request, old: Words = "", new: Words = "") -> Respo
     try:
         studio, who = studio_of(request), visitor(request)
         browser = studio.cookies.browser_of(request, who.name)
-        begun = studio.people.change_password(who, old, new, address_of(request), browser)
+        begun = studio.users.change_password(who, old, new, address_of(request), browser)
     except (CallerError, RefusedError) as error:
         return _account(request, error=error)
     return signed_in(request, begun, "/account")
@@ -112,27 +112,27 @@ def change_password(request: Request, old: Words = "", new: Words = "") -> Respo
 def make_token(request: Request, label: Words = "") -> Response:
     """Make a token, and show it this once."""
     try:
-        _, secret = studio_of(request).people.make_token(visitor(request), label)
+        _, secret = studio_of(request).users.make_token(visitor(request), label)
     except (CallerError, RefusedError) as error:
         return _account(request, error=error)
-    return _account(request, made=secret)
+    return _account(request, new_token=secret)
 
 
 @_mine.post("/account/tokens/{token}/revoke")
 def revoke_token(request: Request, token: str) -> Response:
     """Revoke a token of one's own."""
-    studio_of(request).people.revoke(visitor(request), token)
+    studio_of(request).users.revoke(visitor(request), token)
     return RedirectResponse("/account", 303)
 
 
-def _account(request: Request, *, error: HeadcountError | None = None, made: str | None = None) -> Response:
+def _account(request: Request, *, error: HeadcountError | None = None, new_token: str | None = None) -> Response:
     return templates.page(
         request,
         "account.html.jinja",
         status=200 if error is None else status_of(error),
-        tokens=[each for each in studio_of(request).people.tokens(visitor(request)) if each.revoked is None],
+        tokens=[token for token in studio_of(request).users.tokens(visitor(request)) if token.revoked is None],
         shortest=SHORTEST,
-        made=made,
+        made=new_token,
         error=error,
     )
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from fastapi import Request, Response
 
 from headcount.errors import UnknownNameError
-from headcount.studio.access import Door, door
+from headcount.studio.access import AccessLevel, router_for
 from headcount.studio.web import assets
 
-_router = door(Door.ANYONE, include_in_schema=False)
+_router = router_for(AccessLevel.ANYONE, include_in_schema=False)
 
 
 @_router.get("/static/{name:path}")
 def static(request: Request, name: str) -> Response:
     """Send a file whose name says what it holds, to be kept for ever."""
-    found = assets.asset(name)
-    if found is None:
+    file = assets.asset(name)
+    if file is None:
         raise UnknownNameError("there is no such file", remedy="load the page again")
     packs = "gzip" in request.headers.get("accept-encoding", "")
     headers = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
     return Response(
-        found.packed if packs else found.content,
-        media_type=found.media_type,
+        file.packed if packs else file.content,
+        media_type=file.media_type,
         headers={**headers, "Content-Encoding": "gzip"} if packs else headers,
     )
 

@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import Query, Request
 from fastapi.responses import Response
 
-from headcount.studio.access import Door, door
+from headcount.studio.access import AccessLevel, router_for
 from headcount.studio.studio import studio_of
 from headcount.studio.web import templates
 
-_curators = door(Door.CURATORS, include_in_schema=False)
+_curators = router_for(AccessLevel.CURATORS, include_in_schema=False)
 _PAGE = 100
 
 
@@ -23,12 +23,12 @@ def deeds(
 ) -> Response:
     """Show a page of the log."""
     studio = studio_of(request)
-    shown = studio.deeds.listed(before=before, most=_PAGE, person=person or None)
+    shown = studio.audit_log.listed(before=before, most=_PAGE, person=person or None)
     return templates.page(
         request,
         "deeds.html.jinja",
         deeds=shown,
-        people=studio.people.listed(),
+        people=studio.users.listed(),
         person=person,
         before=shown[-1].number if len(shown) == _PAGE else None,
     )

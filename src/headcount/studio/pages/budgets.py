@@ -9,14 +9,14 @@ from fastapi.responses import RedirectResponse, Response
 
 from headcount.errors import HeadcountError
 from headcount.studio import forms
-from headcount.studio.access import Door, door, visitor
+from headcount.studio.access import AccessLevel, router_for, visitor
 from headcount.studio.forms.form_body import Sent, text
-from headcount.studio.services.budgets import gauge, lines
+from headcount.studio.services.budgets import gauge, journal_lines
 from headcount.studio.studio import studio_of
 from headcount.studio.web import templates
 from headcount.studio.web.error_responses import status_of
 
-_curators = door(Door.CURATORS, include_in_schema=False)
+_curators = router_for(AccessLevel.CURATORS, include_in_schema=False)
 
 
 @_curators.get("/budgets")
@@ -29,9 +29,9 @@ def budgets(request: Request) -> Response:
 def verify(request: Request) -> Response:
     """Look whether the journal is whole."""
     studio = studio_of(request)
-    found = studio.ledger.verify()
-    studio.deeds.note(visitor(request), "verified the ledger", ok=found.ok)
-    return _all(request, verified=found)
+    verification = studio.ledger.verify()
+    studio.audit_log.note(visitor(request), "verified the ledger", ok=verification.ok)
+    return _all(request, verified=verification)
 
 
 @_curators.get("/datasets/{dataset}/budget")
@@ -45,8 +45,10 @@ def open_dataset(request: Request, dataset: str, sent: Sent) -> Response:
     """Give a dataset its budget, and open it; one that has its budget is opened again."""
     studio, who = studio_of(request), visitor(request)
     try:
-        known = studio.datasets.account(who, dataset) is not None
-        studio.datasets.open(who, dataset, **({} if known else forms.values(forms.budget_fields(), sent)))
+        has_budget = studio.datasets.account(who, dataset) is not None
+        studio.datasets.open(
+            who, dataset, **({} if has_budget else forms.read_posted(forms.budget_fields(), sent))
+        )
     except HeadcountError as error:
         return _page(request, dataset, sent, error)
     return RedirectResponse(f"/datasets/{dataset}", 303)
@@ -71,7 +73,7 @@ def dismiss(request: Request, dataset: str, person: str) -> Response:
 
 def _all(request: Request, **more: Any) -> Response:
     studio, who = studio_of(request), visitor(request)
-    held = [(each, gauge(studio.datasets.account(who, each.id))) for each in studio.datasets.listed(who)]
+    held = [(dataset, gauge(studio.datasets.account(who, dataset.id))) for dataset in studio.datasets.listed(who)]
     return templates.page(request, "budgets.html.jinja", rows=held, **{"verified": None, **more})
 
 
@@ -83,7 +85,7 @@ def _page(
     account = studio.datasets.account(who, dataset)
     members = studio.datasets.members(who, dataset)
     by_field = error.by_field if isinstance(error, forms.FormError) else {}
-    own = {each.analyst: each for each in account.analysts} if account is not None else {}
+    own = {entry.analyst: entry for entry in account.analysts} if account is not None else {}
     return templates.page(
         request,
         "budget.html.jinja",
@@ -91,10 +93,10 @@ def _page(
         dataset=held,
         gauge=gauge(account),
         account=account,
-        members=[(each, gauge(own.get(each.name))) for each in members],
-        people=[each for each in studio.people.listed() if not each.disabled],
-        lines=[] if account is None else lines(studio.ledger.history(held.name)),
-        fields=forms.shown(forms.budget_fields(), {}, sent, by_field),
+        members=[(entry, gauge(own.get(entry.name))) for entry in members],
+        people=[entry for entry in studio.users.listed() if not entry.disabled],
+        lines=[] if account is None else journal_lines(studio.ledger.history(held.name)),
+        fields=forms.fill_fields(forms.budget_fields(), {}, sent, by_field),
         error=None if by_field else error,
     )
 

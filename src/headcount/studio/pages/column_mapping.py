@@ -10,9 +10,9 @@ from fastapi.responses import RedirectResponse, Response
 
 from headcount.errors import HeadcountError
 from headcount.studio import forms, uploads
-from headcount.studio.access import Door, door, visitor
+from headcount.studio.access import AccessLevel, router_for, visitor
 from headcount.studio.forms.form_body import Sent, text
-from headcount.studio.forms.labels import in_words
+from headcount.studio.forms.labels import flags_in_words
 from headcount.studio.services.dataset_registration import SOURCE_FLAGS, role_words
 from headcount.studio.services.dataset_steps import is_public, is_source, steps
 from headcount.studio.store.datasets import Dataset
@@ -20,7 +20,7 @@ from headcount.studio.studio import studio_of
 from headcount.studio.web import templates
 from headcount.studio.web.error_responses import status_of
 
-_curators = door(Door.CURATORS, include_in_schema=False)
+_curators = router_for(AccessLevel.CURATORS, include_in_schema=False)
 
 
 @_curators.get("/datasets/{dataset}/columns")
@@ -36,13 +36,15 @@ def map_columns(request: Request, dataset: str, sent: Sent) -> Response:
     held = studio.datasets.get(who, dataset)
     again = bool(text(sent, "again"))
     try:
-        seen = {} if again else _look(request, held)
+        preview = {} if again else _preview(request, held)
         fields = [
-            each for each in _fields(request, held, seen, _is_column) if not again or each.name in SOURCE_FLAGS
+            field
+            for field in _fields(request, held, preview, _is_column)
+            if not again or field.name in SOURCE_FLAGS
         ]
-        said = forms.values(fields, sent)
-        kept = {name: value for name, value in held.flags.items() if name not in {each.name for each in fields}}
-        studio.datasets.update(who, dataset, flags={**kept, **said})
+        form_values = forms.read_posted(fields, sent)
+        kept = {name: value for name, value in held.flags.items() if name not in {field.name for field in fields}}
+        studio.datasets.update(who, dataset, flags={**kept, **form_values})
     except HeadcountError as error:
         return _columns(request, dataset, sent, error)
     return RedirectResponse(f"/datasets/{dataset}/columns" if again else _next(request, dataset, "columns"), 303)
@@ -61,10 +63,10 @@ def say_public(request: Request, dataset: str, sent: Sent) -> Response:
     held = studio.datasets.get(who, dataset)
     fields = _fields(request, held, {}, is_public)
     try:
-        said = forms.values(fields, sent)
-        kept = {name: value for name, value in held.flags.items() if name not in {each.name for each in fields}}
-        studio.datasets.update(who, dataset, flags={**kept, **said})
-        studio.work.look(who, "log", dataset=dataset)
+        form_values = forms.read_posted(fields, sent)
+        kept = {name: value for name, value in held.flags.items() if name not in {field.name for field in fields}}
+        studio.datasets.update(who, dataset, flags={**kept, **form_values})
+        studio.work.run_quick_task(who, "log", dataset=dataset)
     except HeadcountError as error:
         return _public(request, dataset, "", sent, error)
     return RedirectResponse(_next(request, dataset, "public"), 303)
@@ -74,17 +76,17 @@ def _is_column(field: forms.Field) -> bool:
     return not is_public(field) and not is_source(field)
 
 
-def _look(request: Request, dataset: Dataset) -> dict[str, Any]:
+def _preview(request: Request, dataset: Dataset) -> dict[str, Any]:
     """Look at the first rows, in a process of its own."""
-    return studio_of(request).work.look(visitor(request), "inspect", dataset=dataset.id)
+    return studio_of(request).work.run_quick_task(visitor(request), "inspect", dataset=dataset.id)
 
 
 def _fields(
-    request: Request, dataset: Dataset, seen: Mapping[str, Any], which: Callable[[forms.Field], bool]
+    request: Request, dataset: Dataset, preview: Mapping[str, Any], which: Callable[[forms.Field], bool]
 ) -> list[forms.Field]:
-    names = [each["name"] for each in seen.get("columns", ())]
-    files = uploads.listed(studio_of(request).settings)
-    return [each for each in forms.reading_fields(dataset.reads, columns=names, files=files) if which(each)]
+    names = [entry["name"] for entry in preview.get("columns", ())]
+    files = uploads.list_files(studio_of(request).settings)
+    return [entry for entry in forms.reading_fields(dataset.reads, columns=names, files=files) if which(entry)]
 
 
 def _columns(
@@ -93,25 +95,27 @@ def _columns(
     studio, who = studio_of(request), visitor(request)
     held = studio.datasets.get(who, dataset)
     try:
-        seen = _look(request, held)
+        preview = _preview(request, held)
     except HeadcountError as unreadable:
-        error, seen = (
+        error, preview = (
             error or unreadable,
             {"columns": [], "rows": 0, "flags": {}, "doubt": None, "reads": held.reads},
         )
     mapped = {name for name in held.flags if name not in SOURCE_FLAGS}
     by_field = error.by_field if isinstance(error, forms.FormError) else {}
-    fields = _fields(request, held, seen, _is_column)
+    fields = _fields(request, held, preview, _is_column)
     return templates.page(
         request,
         "mapping.html.jinja",
         status=200 if error is None else status_of(error),
         dataset=held,
-        seen=seen,
-        roles=role_words(seen["flags"]),
-        doubt=in_words(seen["doubt"] or ""),
+        seen=preview,
+        roles=role_words(preview["flags"]),
+        doubt=flags_in_words(preview["doubt"] or ""),
         guessed=not mapped,
-        fields=forms.shown(fields, held.flags if mapped else {**held.flags, **seen["flags"]}, sent, by_field),
+        fields=forms.fill_fields(
+            fields, held.flags if mapped else {**held.flags, **preview["flags"]}, sent, by_field
+        ),
         error=None if by_field else error,
     )
 
@@ -126,7 +130,7 @@ def _public(
     studio, who = studio_of(request), visitor(request)
     held = studio.datasets.get(who, dataset)
     fields = _fields(request, held, {}, is_public)
-    listing = next((each.name for each in fields if each.kind == "listing"), None)
+    listing = next((field.name for field in fields if field.kind == "listing"), None)
     shown = dict(held.flags) | ({listing: file} if file and listing else {})
     by_field = error.by_field if isinstance(error, forms.FormError) else {}
     return templates.page(
@@ -134,7 +138,7 @@ def _public(
         "public.html.jinja",
         status=200 if error is None else status_of(error),
         dataset=held,
-        fields=forms.shown(fields, shown, sent, by_field),
+        fields=forms.fill_fields(fields, shown, sent, by_field),
         error=None if by_field else error,
     )
 
@@ -143,10 +147,10 @@ def _next(request: Request, dataset: str, after: str) -> str:
     """Return where to go on: the next step that is to be done, else the dataset."""
     studio, who = studio_of(request), visitor(request)
     held = studio.datasets.get(who, dataset)
-    known = studio.datasets.account(who, dataset) is not None
-    made = steps(held, forms.reading_fields(held.reads), has_budget=known)
-    later = made[next(number for number, each in enumerate(made) if each.name == after) + 1 :]
-    return next((each.address for each in later if not each.done), f"/datasets/{dataset}")
+    has_budget = studio.datasets.account(who, dataset) is not None
+    dataset_steps = steps(held, forms.reading_fields(held.reads), has_budget=has_budget)
+    later = dataset_steps[next(number for number, step in enumerate(dataset_steps) if step.name == after) + 1 :]
+    return next((step.address for step in later if not step.done), f"/datasets/{dataset}")
 
 
 ROUTERS = (_curators,)

@@ -9,8 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from headcount.errors import HeadcountError
 from headcount.studio import forms, uploads
-from headcount.studio.access import Door, door, visitor
-from headcount.studio.access import uploads as takes_uploads
+from headcount.studio.access import AccessLevel, router_for, takes_uploads, visitor
 from headcount.studio.forms.form_body import Sent, text
 from headcount.studio.forms.labels import file_words
 from headcount.studio.security.middleware import place_within
@@ -21,14 +20,17 @@ from headcount.studio.studio import studio_of
 from headcount.studio.web import templates
 from headcount.studio.web.error_responses import status_of
 
-_curators = door(Door.CURATORS, include_in_schema=False)
+_curators = router_for(AccessLevel.CURATORS, include_in_schema=False)
 
 
 @_curators.get("/datasets")
 def datasets(request: Request) -> Response:
     """Show all datasets, with what is left of their budgets."""
     studio, who = studio_of(request), visitor(request)
-    rows = [(each, gauge(studio.datasets.account(who, each.id))) for each in studio.datasets.listed(who)]
+    rows = [
+        (registered, gauge(studio.datasets.account(who, registered.id)))
+        for registered in studio.datasets.listed(who)
+    ]
     return templates.page(request, "datasets.html.jinja", rows=rows, reads=READS)
 
 
@@ -44,19 +46,19 @@ def register(request: Request, sent: Sent) -> Response:
     studio = studio_of(request)
     fields = _fields(request)
     try:
-        said = forms.values(fields, sent)
-        flags = {name: said[name] for name in ("table", "query") if said.get(name)}
-        made = studio.datasets.register(
+        form_values = forms.read_posted(fields, sent)
+        flags = {name: form_values[name] for name in ("table", "query") if form_values.get(name)}
+        draft = studio.datasets.register(
             visitor(request),
-            name=said["name"],
-            reads=said["reads"],
-            source=source_of(said),
+            name=form_values["name"],
+            reads=form_values["reads"],
+            source=source_of(form_values),
             flags=flags,
-            about=said.get("about", ""),
+            about=form_values.get("about", ""),
         )
     except HeadcountError as error:
         return _new(request, {}, sent, error)
-    return RedirectResponse(f"/datasets/{made.id}/columns", 303)
+    return RedirectResponse(f"/datasets/{draft.id}/columns", 303)
 
 
 @_curators.post("/uploads")
@@ -120,14 +122,14 @@ def _page(request: Request, dataset: str, error: HeadcountError | None = None) -
         members=studio.datasets.members(who, dataset),
         releases=studio.releases.listed(who, dataset=dataset),
         jobs=studio.jobs.listed(who, dataset=dataset, most=10),
-        files=[(each, file_words(each)) for each in uploads.listed(studio.settings)],
+        files=[(file, file_words(file)) for file in uploads.list_files(studio.settings)],
         error=error,
     )
 
 
 def _fields(request: Request) -> list[forms.Field]:
     settings = studio_of(request).settings
-    return new_fields(uploads.listed(settings), remote=settings.remote)
+    return new_fields(uploads.list_files(settings), remote=settings.remote)
 
 
 def _new(
@@ -139,8 +141,8 @@ def _new(
         request,
         "dataset_new.html.jinja",
         status=200 if error is None else status_of(error),
-        fields=forms.shown(_fields(request), held, sent, by_field),
-        endings=uploads.ENDINGS,
+        fields=forms.fill_fields(_fields(request), held, sent, by_field),
+        endings=uploads.ALLOWED_EXTENSIONS,
         most=settings.limits.upload_bytes,
         error=None if by_field else error,
     )

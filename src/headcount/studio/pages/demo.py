@@ -5,12 +5,12 @@ from __future__ import annotations
 from fastapi import Request, Response
 
 from headcount.errors import UnknownNameError
-from headcount.studio.access import Door, Role, door
-from headcount.studio.demo import PASSWORD, PEOPLE
+from headcount.studio.access import AccessLevel, Role, router_for
+from headcount.studio.demo import ACCOUNTS, PASSWORD
 from headcount.studio.pages.account import address_of, signed_in
 from headcount.studio.studio import studio_of
 
-_anyone = door(Door.ANYONE, include_in_schema=False)
+_anyone = router_for(AccessLevel.ANYONE, include_in_schema=False)
 
 
 @_anyone.post("/demo/{role}")
@@ -19,7 +19,7 @@ def enter(request: Request, role: Role) -> Response:
     studio = studio_of(request)
     if not studio.settings.demo:
         raise UnknownNameError("there is nothing at this address", remedy="begin at /")
-    begun = studio.people.sign_in(PEOPLE[role], PASSWORD, address_of(request), studio.cookies.read(request))
+    begun = studio.users.sign_in(ACCOUNTS[role], PASSWORD, address_of(request), studio.cookies.read(request))
     return signed_in(request, begun, "/")
 
 

@@ -7,14 +7,14 @@ from fastapi.responses import RedirectResponse, Response
 
 from headcount.errors import HeadcountError
 from headcount.studio import forms
-from headcount.studio.access import Door, door, visitor
+from headcount.studio.access import AccessLevel, router_for, visitor
 from headcount.studio.forms.form_body import Sent, text
 from headcount.studio.services.lab_forms import EXPERIMENTS, experiment
 from headcount.studio.studio import studio_of
 from headcount.studio.web import templates
 from headcount.studio.web.error_responses import status_of
 
-_curators = door(Door.CURATORS, include_in_schema=False)
+_curators = router_for(AccessLevel.CURATORS, include_in_schema=False)
 
 
 @_curators.get("/lab")
@@ -26,14 +26,14 @@ def lab(request: Request) -> Response:
 @_curators.post("/lab/{kind}")
 def begin(request: Request, kind: str, sent: Sent) -> Response:
     """Put an experiment into the queue."""
-    found = experiment(kind)
+    chosen = experiment(kind)
     try:
-        asked = forms.values(found.fields(), sent)
+        form_values = forms.read_posted(chosen.fields(), sent)
         dataset = text(sent, "dataset") or None
-        made = studio_of(request).jobs.ask(visitor(request), kind=kind, dataset=dataset, asked=asked)
+        job = studio_of(request).jobs.ask(visitor(request), kind=kind, dataset=dataset, asked=form_values)
     except HeadcountError as error:
         return _page(request, kind, sent, error)
-    return RedirectResponse(f"/runs/{made.id}", 303)
+    return RedirectResponse(f"/runs/{job.id}", 303)
 
 
 def _page(
@@ -42,17 +42,17 @@ def _page(
     studio, who = studio_of(request), visitor(request)
     by_field = error.by_field if isinstance(error, forms.FormError) else {}
     shown = [
-        (each, forms.shown(each.fields(), {}, *((sent, by_field) if each.kind == kind else ())))
-        for each in EXPERIMENTS
+        (entry, forms.fill_fields(entry.fields(), {}, *((sent, by_field) if entry.kind == kind else ())))
+        for entry in EXPERIMENTS
     ]
-    kinds = {each.kind for each in EXPERIMENTS}
+    kinds = {entry.kind for entry in EXPERIMENTS}
     return templates.page(
         request,
         "lab.html.jinja",
         status=200 if error is None else status_of(error),
         experiments=shown,
-        datasets=[each for each in studio.datasets.listed(who) if each.reads in ("events", "ratings")],
-        jobs=[each for each in studio.jobs.listed(who) if each.kind in kinds],
+        datasets=[entry for entry in studio.datasets.listed(who) if entry.reads in ("events", "ratings")],
+        jobs=[entry for entry in studio.jobs.listed(who) if entry.kind in kinds],
         error=None if by_field else error,
     )
 

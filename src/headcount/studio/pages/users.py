@@ -8,13 +8,13 @@ from fastapi import Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from headcount.errors import CallerError, HeadcountError, RefusedError
-from headcount.studio.access import Door, Role, door, visitor
-from headcount.studio.store.users import INVITED_FOR
+from headcount.studio.access import AccessLevel, Role, router_for, visitor
+from headcount.studio.store.users import INVITATION_SECONDS
 from headcount.studio.studio import studio_of
 from headcount.studio.web import templates
 from headcount.studio.web.error_responses import status_of
 
-_curators = door(Door.CURATORS, include_in_schema=False)
+_curators = router_for(AccessLevel.CURATORS, include_in_schema=False)
 
 
 @_curators.get("/people")
@@ -32,7 +32,7 @@ def invite(
     """Invite somebody, and show the link this once."""
     studio = studio_of(request)
     try:
-        person, secret = studio.people.invite(visitor(request), name, role)
+        person, secret = studio.users.invite(visitor(request), name, role)
     except (CallerError, RefusedError) as error:
         return _page(request, error=error)
     return _page(request, link=studio.link(secret), invited=person.name)
@@ -43,17 +43,17 @@ def reset(request: Request, person: str) -> Response:
     """Take somebody's password, and show a link to choose another this once."""
     studio = studio_of(request)
     try:
-        secret = studio.people.reset(visitor(request), person)
+        secret = studio.users.reset(visitor(request), person)
     except RefusedError as error:
         return _page(request, error=error)
-    return _page(request, link=studio.link(secret), invited=studio.people.get(person).name)
+    return _page(request, link=studio.link(secret), invited=studio.users.get(person).name)
 
 
 @_curators.post("/people/{person}/disable")
 def disable(request: Request, person: str) -> Response:
     """Shut somebody out."""
     try:
-        studio_of(request).people.disable(visitor(request), person)
+        studio_of(request).users.disable(visitor(request), person)
     except RefusedError as error:
         return _page(request, error=error)
     return RedirectResponse("/people", 303)
@@ -62,7 +62,7 @@ def disable(request: Request, person: str) -> Response:
 @_curators.post("/people/{person}/enable")
 def enable(request: Request, person: str) -> Response:
     """Let somebody in again."""
-    studio_of(request).people.enable(visitor(request), person)
+    studio_of(request).users.enable(visitor(request), person)
     return RedirectResponse("/people", 303)
 
 
@@ -73,9 +73,9 @@ def _page(
         request,
         "people.html.jinja",
         status=200 if error is None else status_of(error),
-        people=studio_of(request).people.listed(),
-        days=round(INVITED_FOR / 86400),
-        roles=[(str(each), f"{'an' if each is Role.ANALYST else 'a'} {each}") for each in reversed(Role)],
+        people=studio_of(request).users.listed(),
+        days=round(INVITATION_SECONDS / 86400),
+        roles=[(str(role), f"{'an' if role is Role.ANALYST else 'a'} {role}") for role in reversed(Role)],
         link=link,
         invited=invited,
         error=error,

@@ -32,15 +32,15 @@ async def check_origin(request: Request, token: str) -> None:
     ours = {f"{request.url.scheme}://{host}", request.app.state.origin}
     if origin not in ours:
         raise ForgeryError("this request comes from another site", remedy="open the page anew, and try again")
-    if token and not hmac.compare_digest((await _shown(request)).encode(), token.encode()):
+    if token and not hmac.compare_digest((await _sent_token(request)).encode(), token.encode()):
         raise ForgeryError("this page is too old", remedy="open it anew, and try again")
 
 
-async def _shown(request: Request) -> str:
-    shown = request.headers.get(HEADER)
+async def _sent_token(request: Request) -> str:
+    sent_token = request.headers.get(HEADER)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if shown is not None or kind not in _FORMS:
-        return shown or ""
+    if sent_token is not None or kind not in _FORMS:
+        return sent_token or ""
     length, most = request.headers.get("content-length"), request.app.state.studio.settings.limits.form_bytes
     if length is None or int(length) > most:
         return ""  # who sends a large file, or does not say how large, shows it in the header

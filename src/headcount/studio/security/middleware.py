@@ -56,7 +56,7 @@ class Cookies:
         self.secure = settings.base_url.startswith("https://")
         # of two studios on one machine each has its own: cookies do not know ports
         self.name = "__Host-headcount" if self.secure else f"headcount-{settings.port}"
-        key = _key(settings.data / "session.key")
+        key = _signing_key(settings.data / "session.key")
         self._signer = Signer(
             key, salt="headcount.studio.session", key_derivation="hmac", digest_method=hashlib.sha256
         )
@@ -112,7 +112,7 @@ def _account(name: str) -> str:
     return digest_of(name.strip().casefold())
 
 
-def _key(path: Path) -> bytes:
+def _signing_key(path: Path) -> bytes:
     """Return what cookies are signed with, made when it is not there."""
     try:
         held = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -122,9 +122,9 @@ def _key(path: Path) -> bytes:
             raise SurroundingsError(f"{path} is not whole", remedy="remove it; everybody signs in again") from None
         return kept
     with os.fdopen(held, "wb") as file:
-        made = fresh_secret().encode()
-        file.write(made)
-    return made
+        key = fresh_secret().encode()
+        file.write(key)
+    return key
 
 
 def is_ours(host: str, settings: Settings) -> bool:
@@ -152,7 +152,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-class Shell:
+class SecurityMiddleware:
     """Looks at each request before any route does, and puts its headers on each answer."""
 
     def __init__(self, app: ASGIApp, studio: Studio) -> None:
@@ -177,7 +177,7 @@ class Shell:
         request.state.visitor = Visitor()
         try:
             if not is_ours(request.headers.get("host", ""), self._studio.settings):
-                await error_responses.unknown_host()(scope, receive, headed)
+                await error_responses.unknown_host_response()(scope, receive, headed)
                 return
             if "\0" in scope["path"] or b"%00" in scope["query_string"]:  # PostgreSQL has no such text
                 raise UnknownNameError("there is nothing at this address", remedy="begin at /")
@@ -187,21 +187,21 @@ class Shell:
             if begun:
                 raise
             ended = SurroundingsError("the studio was stopped", remedy="open the page anew when it is back")
-            await error_responses.answer(request, ended)(scope, receive, headed)
+            await error_responses.error_response(request, ended)(scope, receive, headed)
         except Exception as error:
             if error_responses.status_of(error) == 500:
                 _LOG.exception("%s %s failed", request.method, request.url.path)
             if begun:
                 raise
-            await error_responses.answer(request, error)(scope, receive, headed)
+            await error_responses.error_response(request, error)(scope, receive, headed)
 
     def _who(self, request: Request) -> Visitor:
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        people = self._studio.people
+        users = self._studio.users
         if kind.lower() == "bearer":
-            return people.of_token(token.strip()) or Visitor()
+            return users.of_token(token.strip()) or Visitor()
         secret = self._studio.cookies.read(request)
-        return (people.of_session(secret) if secret else None) or Visitor()
+        return (users.of_session(secret) if secret else None) or Visitor()
 
     def _head(self, headers: MutableHeaders) -> None:
         for name, value in HEADERS.items():

@@ -12,7 +12,9 @@ from headcount.errors import UsageError
 SHORTEST = 12
 _LONGEST = 200
 HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
-NOBODY = "$argon2id$v=19$m=19456,t=2,p=1$X5SvFdiP7+9Bq5EtEyJCTg$ipemU7vglL94Y0ixONLDxAMqYxTN3F3gvfSSwCijNEw"
+UNKNOWN_USER_HASH = (
+    "$argon2id$v=19$m=19456,t=2,p=1$X5SvFdiP7+9Bq5EtEyJCTg$ipemU7vglL94Y0ixONLDxAMqYxTN3F3gvfSSwCijNEw"
+)
 """What a password is held against where there is none: made of 256 random bits that nobody kept."""
 _AT_ONCE = threading.BoundedSemaphore(4)
 """So many are looked at side by side, whoever asks: each takes 19 MiB."""
@@ -38,7 +40,7 @@ def matches(kept: str | None, password: str) -> bool:
         password = password[:_LONGEST] + "…"  # it cannot be one, and must not take longer
     with _AT_ONCE:
         try:
-            return HASHER.verify(kept or NOBODY, password) and kept is not None
+            return HASHER.verify(kept or UNKNOWN_USER_HASH, password) and kept is not None
         except (VerificationError, InvalidHashError):
             return False
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from headcount.ledger import Account
 from headcount.ledger.charges import plain
-from headcount.ledger.describe import about
+from headcount.ledger.describe import describe_entry
 from headcount.ledger.journal.entries import Entry
 
 
@@ -20,7 +20,7 @@ class Gauge(NamedTuple):
     words: str
 
 
-class Line(NamedTuple):
+class JournalLine(NamedTuple):
     """An entry of the journal."""
 
     number: int
@@ -46,21 +46,21 @@ def gauge(account: Account | None) -> Gauge | None:
     fullest = max(account.windows, key=lambda each: each.epsilon, default=account)
     total = fullest.most if fullest.most.is_finite() else account.budget.epsilon
     where = f" {fullest.dates}" if fullest.dates else ""
-    each = f" in each window of {account.budget.windows}" if account.budget.windows else ""
+    window = f" in each window of {account.budget.windows}" if account.budget.windows else ""
     left = max(total - fullest.epsilon, Decimal(0))
-    words = f"ε = {plain(fullest.epsilon)} of {plain(total)} spent{where or each}, {plain(left)} left"
+    words = f"ε = {plain(fullest.epsilon)} of {plain(total)} spent{where or window}, {plain(left)} left"
     return Gauge(plain(fullest.epsilon), plain(total), words)
 
 
-def lines(entries: Iterable[Entry]) -> list[Line]:
+def journal_lines(entries: Iterable[Entry]) -> list[JournalLine]:
     """Return the journal for a page, the newest first."""
     return [
-        Line(
-            each.number,
-            each.time[:19].replace("T", " "),
-            _KINDS.get(each.kind, each.kind),
-            each.analyst or "",
-            f"entry {each.reservation}" if each.kind == "publish" else about(each, folders=False),
+        JournalLine(
+            entry.number,
+            entry.time[:19].replace("T", " "),
+            _KINDS.get(entry.kind, entry.kind),
+            entry.analyst or "",
+            f"entry {entry.reservation}" if entry.kind == "publish" else describe_entry(entry, folders=False),
         )
-        for each in reversed(list(entries))
+        for entry in reversed(list(entries))
     ]

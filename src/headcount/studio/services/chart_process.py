@@ -19,11 +19,11 @@ from headcount.reports.page import Figure
 SECONDS = 60.0
 """How long a chart may take; the first one waits for the process to begin."""
 
-_Asked = ParamSpec("_Asked")
-_Made = TypeVar("_Made")
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 
-class Drawing:
+class ChartProcess:
     """One process that draws, begun when it is first needed."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
@@ -31,13 +31,15 @@ class Drawing:
         self._lock = threading.Lock()
         self._pool: ProcessPoolExecutor | None = None
 
-    def __call__(self, make: Callable[_Asked, _Made], *asked: _Asked.args, **how: _Asked.kwargs) -> _Made:
+    def __call__(
+        self, make: Callable[_Arguments, _Result], *arguments: _Arguments.args, **keywords: _Arguments.kwargs
+    ) -> _Result:
         """Make something there, and return it."""
         with self._lock:
             if self._pool is None:
                 self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
             try:
-                return self._pool.submit(make, *asked, **how).result(self._seconds)
+                return self._pool.submit(make, *arguments, **keywords).result(self._seconds)
             except (TimeoutError, BrokenProcessPool) as error:
                 self._end()
                 raise SurroundingsError("this chart could not be drawn", remedy="try again") from error
@@ -52,18 +54,18 @@ class Drawing:
         if pool is not None:
             working = list(pool._processes.values())
             pool.shutdown(wait=False, cancel_futures=True)
-            for each in working:
-                each.kill()
+            for process in working:
+                process.kill()
 
 
-_DRAWING = Drawing()
+_CHART_PROCESS = ChartProcess()
 
 
 def vega_of(figure: Figure, theme: str, *, narrow: bool = False) -> dict[str, Any]:
     """Return a figure in the language of Vega, compiled in the other process."""
-    return _DRAWING(page.vega_of, figure, theme, narrow=narrow)
+    return _CHART_PROCESS(page.vega_of, figure, theme, narrow=narrow)
 
 
 def png_of(figure: Figure, subtitle: str = "") -> bytes:
     """Return a figure as PNG, drawn in the other process."""
-    return _DRAWING(page.png_of, figure, subtitle)
+    return _CHART_PROCESS(page.png_of, figure, subtitle)

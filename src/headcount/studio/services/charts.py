@@ -22,7 +22,7 @@ from headcount.reports.release import figures_of
 from headcount.reports.sentences import counted_words
 from headcount.studio.services.chart_process import png_of, vega_of
 from headcount.studio.services.exploration import views
-from headcount.studio.services.exploration.opened_release import Opened
+from headcount.studio.services.exploration.opened_release import OpenedRelease
 
 BARS = 20
 """So many bars are in a chart."""
@@ -39,65 +39,65 @@ class Chart:
     spec: Mapping[str, Any]
 
 
-def charts(opened: Opened) -> Mapping[str, Figure]:
+def charts(opened: OpenedRelease) -> Mapping[str, Figure]:
     """Return the figures of a release by their names, that of what it is about first."""
-    return opened.once("figures", lambda: {each.name: each for each in _figures(opened)})
+    return opened.cached("figures", lambda: {chart_figure.name: chart_figure for chart_figure in _figures(opened)})
 
 
-def figure(opened: Opened, name: str) -> Figure:
+def figure(opened: OpenedRelease, name: str) -> Figure:
     """Return one figure of a release."""
-    known = charts(opened)
-    if name not in known:
-        raise UnknownNameError.among("chart", name, known)
-    return known[name]
+    figures = charts(opened)
+    if name not in figures:
+        raise UnknownNameError.among("chart", name, figures)
+    return figures[name]
 
 
-def chart(opened: Opened, name: str) -> Chart:
+def chart(opened: OpenedRelease, name: str) -> Chart:
     """Return one chart of a release, ready to be drawn."""
-    return opened.once(("chart", name), lambda: drawn(figure(opened, name)))
+    return opened.cached(("chart", name), lambda: compile_chart(figure(opened, name)))
 
 
-def png(opened: Opened, name: str) -> bytes:
+def png(opened: OpenedRelease, name: str) -> bytes:
     """Return one chart of a release as a picture, which says so if it is not private."""
     warning = "" if opened.release.is_private else "NOT PRIVATE: for research alone."
-    return opened.once(("png", name), lambda: png_of(figure(opened, name), warning))
+    return opened.cached(("png", name), lambda: png_of(figure(opened, name), warning))
 
 
-def drawn(of: Figure) -> Chart:
+def compile_chart(source: Figure) -> Chart:
     """Return a figure ready to be drawn."""
-    spec: dict[str, Any] = {theme: vega_of(of, theme) for theme in THEMES}
-    if of.narrow is not None:
-        spec["narrow"] = {theme: vega_of(of, theme, narrow=True) for theme in THEMES}
-    return Chart(of.name, of.title, of.words, of.note, spec)
+    spec: dict[str, Any] = {theme: vega_of(source, theme) for theme in THEMES}
+    if source.narrow is not None:
+        spec["narrow"] = {theme: vega_of(source, theme, narrow=True) for theme in THEMES}
+    return Chart(source.name, source.title, source.words, source.note, spec)
 
 
 _NUMBERS = ("count", "low", "high")
 
 
-def _figures(opened: Opened) -> list[Figure]:
+def _figures(opened: OpenedRelease) -> list[Figure]:
     tables = opened.release.tables
     if "model/topics" in tables and tables["model/topics"].num_rows:
         return [topics.figure(views.topics(opened))]
     if {"items", "edges"} & set(tables):
-        found = figures_of(opened.release)
-        return sorted(found, key=lambda each: each.name != "ranking")
-    made = [_largest(opened, name) for name in ("ranking", "model/items", "model/pairs", "answers")]
-    return [each for each in made if each is not None]
+        figures = figures_of(opened.release)
+        return sorted(figures, key=lambda candidate: candidate.name != "ranking")
+    bar_charts = [_largest(opened, name) for name in ("ranking", "model/items", "model/pairs", "answers")]
+    return [candidate for candidate in bar_charts if candidate is not None]
 
 
-def _largest(opened: Opened, table: str) -> Figure | None:
+def _largest(opened: OpenedRelease, table: str) -> Figure | None:
     """Return the first rows of a table with counts as bars, in the order in which it is shown."""
     release = opened.release
     if table not in release.tables or (release.contexts and table == "ranking"):
         return None
     browsed = opened.browsed(table)
-    number = next((each for each in ("count", "answer") if each in browsed.columns), None)
+    number = next((column for column in ("count", "answer") if column in browsed.columns), None)
     if number is None or not {"low", "high"} <= set(browsed.columns):
         return None
     rows = [
-        {"name": _named(opened, row), "count": row[number], "low": row["low"], "high": row["high"]}
+        {"name": _row_label(opened, row), "count": row[number], "low": row["low"], "high": row["high"]}
         for row in browsed.page(size=BARS).rows
-        if all(row[each] is not None for each in (number, "low", "high"))
+        if all(row[column] is not None for column in (number, "low", "high"))
     ]
     title = (
         f"The first {some(len(rows), number)}" if number == "answer" else f"The {some(len(rows), 'largest count')}"
@@ -105,8 +105,8 @@ def _largest(opened: Opened, table: str) -> Figure | None:
     return _bars("ranking", rows, title, counted_words(release)) if rows else None
 
 
-def _named(opened: Opened, row: Mapping[str, Any]) -> str:
-    keys = [each for each in ("item", "other", "query", "cell") if row.get(each) is not None]
+def _row_label(opened: OpenedRelease, row: Mapping[str, Any]) -> str:
+    keys = [column for column in ("item", "other", "query", "cell") if row.get(column) is not None]
     names = [opened.name(key, row[key]) for key in keys]
     return " · ".join(names)
 
@@ -114,6 +114,7 @@ def _named(opened: Opened, row: Mapping[str, Any]) -> str:
 def _bars(name: str, rows: Sequence[Mapping[str, Any]], title: str, counted: str) -> Figure:
     table = pa.table({key: [row[key] for row in rows] for key in ("name", *_NUMBERS)})
     wide, narrow = (
-        release_charts.ranking(table, title=title, counted=counted, narrow=each) for each in (False, True)
+        release_charts.ranking(table, title=title, counted=counted, narrow=is_narrow)
+        for is_narrow in (False, True)
     )
-    return Figure.of(name, wide, f"Bars: {counted[:1].lower()}{counted[1:]}. Lines: intervals.", narrow)
+    return Figure.from_chart(name, wide, f"Bars: {counted[:1].lower()}{counted[1:]}. Lines: intervals.", narrow)

@@ -18,9 +18,9 @@ SOURCE_FLAGS = (*TEXT, "table", "query")
 
 def new_fields(files: Sequence[str], *, remote: bool) -> list[Field]:
     """Return the fields of a new dataset; an address can be named where the settings allow for it."""
-    kinds = dict.fromkeys(each.reads for each in FAMILIES.values())
-    reads = tuple(Choice(each, READS.get(each, each)) for each in kinds)
-    chosen = tuple(Choice(each, file_words(each)) for each in files)
+    kinds = dict.fromkeys(option.reads for option in FAMILIES.values())
+    reads = tuple(Choice(option, READS.get(option, option)) for option in kinds)
+    chosen = tuple(Choice(option, file_words(option)) for option in files)
     where = "A database in a file of the folder, such as sqlite:///shop.db"
     far = "; or postgresql://…, s3://…, https://…" if remote else ""
     return [
@@ -36,11 +36,11 @@ def new_fields(files: Sequence[str], *, remote: bool) -> list[Field]:
     ]
 
 
-def source_of(said: Mapping[str, Any]) -> dict[str, Any]:
+def source_of(form_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return where a dataset lies, of what a form said: a file, or an address."""
-    if said.get("address"):
-        return {"address": said["address"]}
-    return {"files": [said["file"]] if said.get("file") else []}
+    if form_values.get("address"):
+        return {"address": form_values["address"]}
+    return {"files": [form_values["file"]] if form_values.get("file") else []}
 
 
 def role_words(flags: Mapping[str, Any]) -> dict[str, str]:

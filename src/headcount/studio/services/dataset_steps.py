@@ -36,7 +36,11 @@ def is_public(field: Field) -> bool:
     >>> [each.name for each in reading_fields("events") if is_public(each)]
     ['items', 'select_items', 'contexts', 'select_contexts']
     """
-    lists = {name for each in SELECTABLE for name in (each.listed.removeprefix("--"), each.asked)}
+    lists = {
+        name
+        for selectable in SELECTABLE
+        for name in (selectable.listed.removeprefix("--"), selectable.request_field)
+    }
     return field.kind == "listing" or field.name in lists
 
 
@@ -50,27 +54,35 @@ def steps(dataset: Any, fields: Sequence[Field], *, has_budget: bool) -> list[St
     at = f"/datasets/{dataset.id}"
     flags: Mapping[str, Any] = dataset.flags
     mapped = all(flags.get(name) for name in _needed(dataset.reads))
-    made = [Step("columns", "Say what its columns mean", f"{at}/columns", mapped)]
-    if any(is_public(each) for each in fields):
-        made.append(Step("public", "Say what is public", f"{at}/public", mapped and _lists(dataset.reads, flags)))
+    planned_steps = [Step("columns", "Say what its columns mean", f"{at}/columns", mapped)]
+    if any(is_public(field) for field in fields):
+        planned_steps.append(
+            Step("public", "Say what is public", f"{at}/public", mapped and _lists_are_given(dataset.reads, flags))
+        )
     opened = has_budget and dataset.state != "draft"
-    return [*made, Step("budget", "Set its budget, and open it", f"{at}/budget", opened)]
+    return [*planned_steps, Step("budget", "Set its budget, and open it", f"{at}/budget", opened)]
 
 
 def _needed(reads: str) -> tuple[str, ...]:
     return () if reads == "people" else READERS[reads].needed or ("user",)
 
 
-def _lists(reads: str, flags: Mapping[str, Any]) -> bool:
+def _lists_are_given(reads: str, flags: Mapping[str, Any]) -> bool:
     """Tell whether each list is given, or is to be selected, as far as one is needed."""
     names = READERS[reads].names
     wanted = [
-        each for each in SELECTABLE if each.asked in names and (each.asked != "select_contexts" or _has(flags))
+        selectable
+        for selectable in SELECTABLE
+        if selectable.request_field in names
+        and (selectable.request_field != "select_contexts" or _context_needs_list(flags))
     ]
-    return all(flags.get(each.listed.removeprefix("--")) or flags.get(each.asked) for each in wanted)
+    return all(
+        flags.get(selectable.listed.removeprefix("--")) or flags.get(selectable.request_field)
+        for selectable in wanted
+    )
 
 
-def _has(flags: Mapping[str, Any]) -> bool:
+def _context_needs_list(flags: Mapping[str, Any]) -> bool:
     """Tell whether there is a context whose values nobody knows beforehand: those of times are known."""
     context = flags.get("context")
     return context is not None and ":" not in str(context)

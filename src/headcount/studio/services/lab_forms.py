@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from headcount._internal.parameters import whole_text
+from headcount._internal.parameters import read_whole_number
 from headcount.accounting.budget import amount
 from headcount.errors import UnknownNameError
 from headcount.lab.replicate.registry import PAPERS
@@ -14,8 +14,8 @@ from headcount.methods.registry import FAMILIES
 from headcount.studio.forms import Field
 from headcount.studio.forms.field import Choice
 
-_LIMIT = "The most records one person may add."
-_REPLAY = "Run each pair of logs with the same draws, once: no statistics, a few seconds."
+_LIMIT_HELP = "The most records one person may add."
+_REPLAY_HELP = "Run each pair of logs with the same draws, once: no statistics, a few seconds."
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Experiment:
 def _comparison() -> list[Field]:
     return [
         _choice("what", "Compare", ("counts", "rankings", "selection"), "counts"),
-        Field("methods", "Methods", "text", "With commas; usually all.", read=_listed, advanced=True),
+        Field("methods", "Methods", "text", "With commas; usually all.", read=_split_list, advanced=True),
         Field("epsilon", "ε", "text", "Budgets to try, with commas.", default="0.5,1", read=_amounts),
         Field("limits", "Limits", "text", "Of counts, with commas.", read=_wholes, advanced=True),
         Field("k", "Places", "text", "Of rankings, with commas.", read=_wholes, advanced=True),
@@ -45,16 +45,16 @@ def _audit() -> list[Field]:
     return [
         _choice("method", "Method", tuple(audited), "adaptive"),
         Field("epsilon", "ε that is claimed", "text", default="1", read=_amount),
-        Field("limit", "Limit", "number", _LIMIT, default="2", read=_whole("limit")),
-        Field("replay", "Replay", "flag", _REPLAY, default="true", read=lambda _: True),
+        Field("limit", "Limit", "number", _LIMIT_HELP, default="2", read=_whole("limit")),
+        Field("replay", "Replay", "flag", _REPLAY_HELP, default="true", read=lambda _: True),
     ]
 
 
 def _reproduction() -> list[Field]:
-    papers = tuple(Choice(name, f"{name}: {each.about}") for name, each in PAPERS.items())
+    papers = tuple(Choice(name, f"{name}: {paper.about}") for name, paper in PAPERS.items())
     efforts = (Choice("true", "quick: fewer runs and grid points"), Choice("false", "in full: this takes long"))
     return [
-        Field("paper", "Paper", "choice", choices=papers, default=papers[0].value, needed=True, read=_known),
+        Field("paper", "Paper", "choice", choices=papers, default=papers[0].value, needed=True, read=_read_paper),
         Field(
             "quick",
             "Effort",
@@ -97,10 +97,10 @@ EXPERIMENTS = (
 
 def experiment(kind: str) -> Experiment:
     """Return an experiment by its kind."""
-    found = next((each for each in EXPERIMENTS if each.kind == kind), None)
-    if found is None:
-        raise UnknownNameError.among("experiment", kind, [each.kind for each in EXPERIMENTS])
-    return found
+    matching = next((candidate for candidate in EXPERIMENTS if candidate.kind == kind), None)
+    if matching is None:
+        raise UnknownNameError.among("experiment", kind, [candidate.kind for candidate in EXPERIMENTS])
+    return matching
 
 
 def _choice(name: str, label: str, choices: tuple[str, ...], usual: str) -> Field:
@@ -110,7 +110,8 @@ def _choice(name: str, label: str, choices: tuple[str, ...], usual: str) -> Fiel
         return text
 
     return Field(
-        name, label, "choice", choices=tuple(Choice(each, each) for each in choices), default=usual, needed=True,
+        name, label, "choice", choices=tuple(Choice(option, option) for option in choices), default=usual,
+        needed=True,
         read=read,
     )  # fmt: skip
 
@@ -119,14 +120,14 @@ def _is_true(text: str) -> bool:
     return text == "true"
 
 
-def _known(text: str) -> str:
+def _read_paper(text: str) -> str:
     if text not in PAPERS:
         raise UnknownNameError.among("paper", text, PAPERS)
     return text
 
 
-def _listed(text: str) -> list[str]:
-    return [each.strip() for each in text.split(",") if each.strip()]
+def _split_list(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _amount(text: str) -> str:
@@ -134,12 +135,12 @@ def _amount(text: str) -> str:
 
 
 def _amounts(text: str) -> list[str]:
-    return [_amount(each) for each in _listed(text)]
+    return [_amount(part) for part in _split_list(text)]
 
 
 def _wholes(text: str) -> list[int]:
-    return [whole_text(each, "each") for each in _listed(text)]
+    return [read_whole_number(part, "each") for part in _split_list(text)]
 
 
 def _whole(name: str) -> Callable[[str], Any]:
-    return lambda text: whole_text(text, name)
+    return lambda text: read_whole_number(text, name)

@@ -9,33 +9,33 @@ from fastapi import Request
 
 from headcount.studio.access import visitor
 from headcount.studio.services.exploration import views as parts
-from headcount.studio.services.exploration.opened_release import Opened
+from headcount.studio.services.exploration.opened_release import OpenedRelease
 from headcount.studio.studio import Studio, studio_of
 
 if TYPE_CHECKING:
-    from headcount.studio.store.releases import Published
+    from headcount.studio.store.releases import StoredRelease
 
 
 @dataclass(frozen=True)
-class Reading:
+class VisibleRelease:
     """A release that the one who asks may see, and that is open."""
 
-    known: Published
-    opened: Opened
+    stored: StoredRelease
+    opened: OpenedRelease
 
     @property
     def base(self) -> str:
         """The address of its page, below which all of it is found."""
-        return f"/releases/{self.known.id}"
+        return f"/releases/{self.stored.id}"
 
     def shown(self, here: str) -> dict[str, Any]:
         """Return what all its pages show: what it is called, where one can go, and where this is."""
         views = [
             ("", parts.title_of(self.opened.main or "")),
-            *((each.address, each.title) for each in self._views()),
+            *((view.address, view.title) for view in self._views()),
         ]
         return {
-            "known": self.known,
+            "known": self.stored,
             "release": self.opened.release,
             "part": parts.part(self.opened),
             "base": self.base,
@@ -44,15 +44,17 @@ class Reading:
         }
 
     def _views(self) -> list[parts.View]:
-        others = [each for each in parts.held(self.opened) if each.name != self.opened.main and each.rows]
-        return [*parts.views(self.opened), *(parts.View(f"tables/{each.name}", each.title) for each in others)]
+        others = [
+            table for table in parts.table_summaries(self.opened) if table.name != self.opened.main and table.rows
+        ]
+        return [*parts.views(self.opened), *(parts.View(f"tables/{table.name}", table.title) for table in others)]
 
 
-def reading(request: Request, release: str) -> Reading:
+def open_release(request: Request, release: str) -> VisibleRelease:
     """Open a release for the one who asks; what is not theirs to see is as unknown as what does not exist."""
-    return opened(studio_of(request), studio_of(request).releases.get(visitor(request), release))
+    return open_stored_release(studio_of(request), studio_of(request).releases.get(visitor(request), release))
 
 
-def opened(studio: Studio, known: Published) -> Reading:
+def open_stored_release(studio: Studio, stored: StoredRelease) -> VisibleRelease:
     """Open a release that was found."""
-    return Reading(known, studio.shelf.open(known.digest, studio.releases.folder_of(known)))
+    return VisibleRelease(stored, studio.release_cache.open(stored.digest, studio.releases.folder_of(stored)))

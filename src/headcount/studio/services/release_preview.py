@@ -21,7 +21,7 @@ class Excerpt(NamedTuple):
 
 def first_rows(release: Release) -> list[Excerpt]:
     """Return the beginning of each table, those with counts by count."""
-    return [_excerpt(name, each) for name, each in release.tables.items()]
+    return [_excerpt(name, released_table) for name, released_table in release.tables.items()]
 
 
 def _excerpt(name: str, held: Any) -> Excerpt:

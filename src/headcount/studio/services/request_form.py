@@ -14,7 +14,7 @@ from headcount.methods.request import CHARGING
 from headcount.studio import forms
 from headcount.studio.forms.field import field_of
 from headcount.studio.forms.request_fields import METHOD
-from headcount.studio.jobs.job_request import NARROWING, READING
+from headcount.studio.jobs.job_request import ANALYST_READ_FLAGS, CURATOR_READ_FLAGS
 from headcount.studio.store.datasets import Dataset
 
 AGAIN = "again"
@@ -22,46 +22,50 @@ AGAIN = "again"
 
 def family_for(dataset: Dataset, name: str) -> Family:
     """Return the family that is asked for, the first that fits if none is named."""
-    fitting = [each.name for each in forms.offers(dataset.reads, dataset.flags)]
+    fitting = [offer.name for offer in forms.offers(dataset.reads, dataset.flags)]
     if name and name not in fitting:
         raise UnknownNameError.among("kind of release", name, fitting, where=dataset.name)
     return FAMILIES[name or fitting[0]]
 
 
-def asking_fields(
+def request_form_fields(
     dataset: Dataset, family: Family, method: str | None, *, curator: bool = True, every: bool = False
 ) -> list[forms.Field]:
     """Return the fields of a request for a dataset: of the family, for the method, and what narrows the log down.
 
     With ``every`` those of all methods are returned.
     """
-    own = forms.fields_of(family) if every else forms.for_method(forms.fields_of(family), method, family)
-    allowed = READING if curator else NARROWING
+    own = forms.fields_of(family) if every else forms.fields_for_method(forms.fields_of(family), method, family)
+    allowed = CURATOR_READ_FLAGS if curator else ANALYST_READ_FLAGS
     narrowing = [
-        dataclasses.replace(each, needed=False, advanced=True, default=None)
-        for each in forms.reading_fields(family.reads)
-        if each.name in allowed and each.name in READERS[dataset.reads].names
+        dataclasses.replace(field, needed=False, advanced=True, default=None)
+        for field in forms.reading_fields(family.reads)
+        if field.name in allowed and field.name in READERS[dataset.reads].names
     ]
     return [*own, *narrowing, field_of(AGAIN, CHARGING[AGAIN])]
 
 
-def read_asked(dataset: Dataset, family: Family, sent: forms.Posted, *, curator: bool = True) -> dict[str, Any]:
+def read_request_form(
+    dataset: Dataset, family: Family, sent: forms.Posted, *, curator: bool = True
+) -> dict[str, Any]:
     """Read the form of a request, and refuse what no log could be asked."""
     method = next(iter(sent.get(METHOD, ())), "") or None
-    return checked(family, forms.values(asking_fields(dataset, family, method, curator=curator), sent))
+    return check_request(
+        family, forms.read_posted(request_form_fields(dataset, family, method, curator=curator), sent)
+    )
 
 
-def given_asked(
+def read_request_json(
     dataset: Dataset, family: Family, sent: Mapping[str, Any], *, curator: bool = True
 ) -> dict[str, Any]:
     """Read what a program asks, and refuse what no log could be asked."""
     method = sent.get(METHOD)
-    fields = asking_fields(dataset, family, method if isinstance(method, str) else None, curator=curator)
-    return checked(family, forms.given(fields, sent))
+    fields = request_form_fields(dataset, family, method if isinstance(method, str) else None, curator=curator)
+    return check_request(family, forms.read_json(fields, sent))
 
 
-def checked(family: Family, asked: Mapping[str, Any]) -> dict[str, Any]:
+def check_request(family: Family, request_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is asked, with what goes without saying, once it is known to make a request."""
-    beside = {name: value for name, value in asked.items() if name in (*READING, AGAIN)}
-    own = {name: value for name, value in asked.items() if name not in beside}
-    return {**forms.request_from(family, own)[0], **beside}
+    beside = {name: value for name, value in request_values.items() if name in (*CURATOR_READ_FLAGS, AGAIN)}
+    own = {name: value for name, value in request_values.items() if name not in beside}
+    return {**forms.build_request(family, own)[0], **beside}

@@ -10,12 +10,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from headcount.studio.access import Visitor
-from headcount.studio.store.database import Store
-from headcount.studio.store.schema import deeds
+from headcount.studio.store.database import StudioDatabase
+from headcount.studio.store.schema import audit_entries
 
 
 @dataclass(frozen=True)
-class Deed:
+class AuditEntry:
     """What somebody did; nobody who is known has no person and no name."""
 
     number: int
@@ -26,10 +26,10 @@ class Deed:
     about: dict[str, Any]
 
 
-class Deeds:
+class AuditLog:
     """The audit log of a studio."""
 
-    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, store: StudioDatabase, clock: Callable[[], float] = time.time) -> None:
         self._store = store
         self._clock = clock
 
@@ -38,17 +38,19 @@ class Deeds:
         with self._store.writing() as run:
             append(run, visitor, deed, self._clock(), about)
 
-    def listed(self, *, before: int | None = None, most: int = 100, person: str | None = None) -> list[Deed]:
+    def listed(self, *, before: int | None = None, most: int = 100, person: str | None = None) -> list[AuditEntry]:
         """Return deeds, the newest first: those before a number, or of one person."""
-        asked = sa.select(deeds).order_by(deeds.c.number.desc()).limit(most)
+        query = sa.select(audit_entries).order_by(audit_entries.c.number.desc()).limit(most)
         if before is not None:
-            asked = asked.where(deeds.c.number < before)
+            query = query.where(audit_entries.c.number < before)
         if person is not None:
-            asked = asked.where(deeds.c.person == person)
+            query = query.where(audit_entries.c.person == person)
         with self._store.reading() as run:
-            return [Deed(**row._mapping) for row in run.execute(asked)]
+            return [AuditEntry(**row._mapping) for row in run.execute(query)]
 
 
 def append(run: sa.Connection, visitor: Visitor, deed: str, now: float, about: dict[str, Any]) -> None:
     """Append a deed in a transaction that does more: both are kept, or none is."""
-    run.execute(deeds.insert().values(at=now, person=visitor.id, name=visitor.name, deed=deed, about=about))
+    run.execute(
+        audit_entries.insert().values(at=now, person=visitor.id, name=visitor.name, deed=deed, about=about)
+    )

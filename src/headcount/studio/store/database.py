@@ -26,14 +26,14 @@ _LOCK = 7238016
 """What writers in PostgreSQL wait for; any number that nobody else uses."""
 
 
-class Store:
+class StudioDatabase:
     """The tables of the studio, in a database that is made when it is not there.
 
     >>> import tempfile
-    >>> from headcount.studio.store.schema import people
-    >>> store = Store(f"sqlite:///{tempfile.mkdtemp()}/studio.db")
+    >>> from headcount.studio.store.schema import users
+    >>> store = StudioDatabase(f"sqlite:///{tempfile.mkdtemp()}/studio.db")
     >>> with store.reading() as run:
-    ...     run.execute(sa.select(sa.func.count()).select_from(people)).scalar_one()
+    ...     run.execute(sa.select(sa.func.count()).select_from(users)).scalar_one()
     0
     >>> store.close()
     """
@@ -47,7 +47,7 @@ class Store:
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Open a transaction that sees one state of the database."""
-        with self._told(), self._engine.connect() as run:
+        with self._translating_errors(), self._engine.connect() as run:
             if self._is_server:
                 run.execution_options(isolation_level="REPEATABLE READ")
             with run.begin():
@@ -56,7 +56,7 @@ class Store:
     @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """Open a transaction that nobody writes beside; it is kept when this ends without an error."""
-        with self._told(), self._engine.connect() as run:
+        with self._translating_errors(), self._engine.connect() as run:
             run.execution_options(writing=True)
             with run.begin():
                 if self._is_server:
@@ -68,7 +68,7 @@ class Store:
         self._engine.dispose()
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translating_errors(self) -> Iterator[None]:
         try:
             yield
         except sa.exc.IntegrityError:  # who writes knows what may be there already
@@ -121,8 +121,8 @@ def _file(path: Path) -> sa.Engine:
     def prepare(connection: Any, _record: object) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver
         cursor = connection.cursor()
-        for said in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "trusted_schema = OFF"):
-            cursor.execute(f"PRAGMA {said}")
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "trusted_schema = OFF"):
+            cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 
     def begin(connection: sa.Connection) -> None:

@@ -27,8 +27,8 @@ from headcount.studio.security import path_policy
 from headcount.studio.security.secret_tokens import fresh_id
 from headcount.studio.settings import Settings
 from headcount.studio.store import audit_log
-from headcount.studio.store.database import Store
-from headcount.studio.store.schema import datasets, jobs, members, people, releases
+from headcount.studio.store.database import StudioDatabase
+from headcount.studio.store.schema import datasets, jobs, members, releases, users
 
 READS = ("events", "ratings", "people", "tags")
 _HIDDEN = ("table", "query")
@@ -53,12 +53,12 @@ class Dataset:
     @property
     def place(self) -> str:
         """Where it lies, without passwords."""
-        return path_policy.shown_source(self.source)
+        return path_policy.describe_source(self.source)
 
     def for_analysts(self) -> Dataset:
         """Return what analysts are told of it."""
-        told = {name: value for name, value in self.flags.items() if name not in _HIDDEN}
-        return replace(self, source={}, flags=told, made_by="")
+        visible_flags = {name: value for name, value in self.flags.items() if name not in _HIDDEN}
+        return replace(self, source={}, flags=visible_flags, made_by="")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Datasets:
     """The datasets of a studio."""
 
     def __init__(
-        self, settings: Settings, store: Store, ledger: Ledger, clock: Callable[[], float] = time.time
+        self, settings: Settings, store: StudioDatabase, ledger: Ledger, clock: Callable[[], float] = time.time
     ) -> None:
         self._settings, self._store, self._ledger, self._clock = settings, store, ledger, clock
 
@@ -91,8 +91,8 @@ class Datasets:
         version: str | None = None,
     ) -> Dataset:
         """Make a draft of a dataset."""
-        _curators(visitor)
-        made: dict[str, Any] = {
+        _refuse_analysts(visitor)
+        fields: dict[str, Any] = {
             "name": name.strip(),
             "about": about,
             "reads": reads,
@@ -100,39 +100,41 @@ class Datasets:
             "flags": dict(flags or {}),
             "version": version or None,
         }
-        self._check(made)
+        self._check(fields)
         now, key = self._clock(), fresh_id()
         with self._store.writing() as run:
-            if run.execute(sa.select(datasets.c.id).where(datasets.c.name == made["name"])).first() is not None:
-                raise RefusedError(f"there is a dataset {made['name']} already", remedy="choose another name")
-            values = {**made, "id": key, "state": "draft", "made_by": visitor.id, "created": now}
+            if run.execute(sa.select(datasets.c.id).where(datasets.c.name == fields["name"])).first() is not None:
+                raise RefusedError(f"there is a dataset {fields['name']} already", remedy="choose another name")
+            values = {**fields, "id": key, "state": "draft", "made_by": visitor.id, "created": now}
             run.execute(datasets.insert().values(**values))
-            audit_log.append(run, visitor, "registered a dataset", now, {"dataset": made["name"]})
+            audit_log.append(run, visitor, "registered a dataset", now, {"dataset": fields["name"]})
         return self.get(visitor, key)
 
     def update(self, visitor: Visitor, dataset: str, **changes: Any) -> Dataset:
         """Change a dataset: everything of a draft; of one that was opened all but name and kind."""
-        _curators(visitor)
+        _refuse_analysts(visitor)
         if strange := changes.keys() - {"name", "about", "reads", "source", "flags", "version"}:
             raise UsageError(f"a dataset has no {min(strange)}")
         now = self._clock()
         with self._store.writing() as run:
             held = _get(run, dataset)
-            made = {name: getattr(held, name) for name in ("name", "about", "reads", "source", "flags", "version")}
-            made |= changes
-            made["version"] = made["version"] or None
-            self._check(made)
+            fields = {
+                name: getattr(held, name) for name in ("name", "about", "reads", "source", "flags", "version")
+            }
+            fields |= changes
+            fields["version"] = fields["version"] or None
+            self._check(fields)
             if held.state != "draft":
-                if (made["name"], made["reads"]) != (held.name, held.reads):
+                if (fields["name"], fields["reads"]) != (held.name, held.reads):
                     raise RefusedError("a dataset that was opened keeps its name and what it is read as")
-                if dict(made["source"]) != dict(held.source) and made["version"] == held.version:
+                if dict(fields["source"]) != dict(held.source) and fields["version"] == held.version:
                     raise RefusedError(
                         "other data needs another label of its version: the ledger knows what was published by it",
                         remedy="give it a version, such as 2026-w46",
                     )
-            elif made["name"] != held.name and self._taken(run, made["name"]):
-                raise RefusedError(f"there is a dataset {made['name']} already", remedy="choose another name")
-            changed = {name: value for name, value in made.items() if name in changes}
+            elif fields["name"] != held.name and self._taken(run, fields["name"]):
+                raise RefusedError(f"there is a dataset {fields['name']} already", remedy="choose another name")
+            changed = {name: value for name, value in fields.items() if name in changes}
             if changed:
                 run.execute(datasets.update().where(datasets.c.id == dataset).values(**changed))
             audit_log.append(
@@ -145,7 +147,7 @@ class Datasets:
 
         One that has its budget already is opened again, without amounts.
         """
-        _curators(visitor)
+        _refuse_analysts(visitor)
         held = self.get(visitor, dataset)
         if self.account(visitor, dataset) is None:
             if "epsilon" not in budget:
@@ -158,12 +160,12 @@ class Datasets:
 
     def close(self, visitor: Visitor, dataset: str) -> Dataset:
         """Let no more releases be asked for; what is published stays."""
-        _curators(visitor)
+        _refuse_analysts(visitor)
         return self._turn(visitor, self.get(visitor, dataset), "closed", "closed a dataset")
 
     def remove(self, visitor: Visitor, dataset: str) -> None:
         """Forget a draft that nothing was made of."""
-        _curators(visitor)
+        _refuse_analysts(visitor)
         with self._store.writing() as run:
             held = _get(run, dataset)
             used = sa.select(jobs.c.id).where(jobs.c.dataset == dataset)
@@ -185,13 +187,13 @@ class Datasets:
 
     def listed(self, visitor: Visitor) -> list[Dataset]:
         """Return the datasets that somebody sees, by name."""
-        asked = sa.select(datasets).order_by(datasets.c.name)
+        query = sa.select(datasets).order_by(datasets.c.name)
         if not visitor.is_curator:
             mine = sa.select(members.c.dataset).where(members.c.person == visitor.id)
-            asked = asked.where(datasets.c.id.in_(mine), datasets.c.state != "draft")
+            query = query.where(datasets.c.id.in_(mine), datasets.c.state != "draft")
         with self._store.reading() as run:
-            found = [Dataset(**row._mapping) for row in run.execute(asked)]
-        return found if visitor.is_curator else [each.for_analysts() for each in found]
+            visible = [Dataset(**row._mapping) for row in run.execute(query)]
+        return visible if visitor.is_curator else [dataset.for_analysts() for dataset in visible]
 
     def account(self, visitor: Visitor, dataset: str) -> Account | None:
         """Return the account of a dataset in the ledger; None if it has no budget.
@@ -206,7 +208,10 @@ class Datasets:
             return None
         if visitor.is_curator:
             return whole
-        return next((each for each in whole.analysts if each.analyst == visitor.name), None)
+        return next(
+            (analyst_account for analyst_account in whole.analysts if analyst_account.analyst == visitor.name),
+            None,
+        )
 
     def left(self, visitor: Visitor, dataset: str) -> Decimal:
         """Return the ε that somebody may still spend on a dataset whose budget is one for all time."""
@@ -242,33 +247,37 @@ class Datasets:
 
     def members(self, visitor: Visitor, dataset: str) -> list[Member]:
         """Return who may spend on a dataset, by name."""
-        _curators(visitor)
-        asked = (
-            sa.select(members.c.person, people.c.name, members.c.epsilon, members.c.added)
-            .join(people, people.c.id == members.c.person)
+        _refuse_analysts(visitor)
+        query = (
+            sa.select(members.c.person, users.c.name, members.c.epsilon, members.c.added)
+            .join(users, users.c.id == members.c.person)
             .where(members.c.dataset == dataset)
-            .order_by(people.c.name)
+            .order_by(users.c.name)
         )
         with self._store.reading() as run:
             _get(run, dataset)
-            return [Member(row[0], row[1], Decimal(row[2]), row[3]) for row in run.execute(asked)]
+            return [Member(row[0], row[1], Decimal(row[2]), row[3]) for row in run.execute(query)]
 
     def allow(self, visitor: Visitor, dataset: str, person: str, epsilon: Amount) -> Member:
         """Let somebody see a dataset and spend so much on it, nothing included; it can be changed again.
 
         The ledger comes first: it alone decides what is spent, and what it refuses changes nothing here.
         """
-        _curators(visitor)
+        _refuse_analysts(visitor)
         refuse_token(visitor, "a token allows no user to spend")
         held = self.get(visitor, dataset)
         with self._store.reading() as run:
-            who = run.execute(sa.select(people.c.id, people.c.name).where(people.c.id == person)).first()
+            who = run.execute(sa.select(users.c.id, users.c.name).where(users.c.id == person)).first()
         if who is None:
             raise UnknownNameError("there is no such person", remedy="look at the list of people")
         if self.account(visitor, dataset) is None:
             raise RefusedError(f"{held.name} has no budget yet", remedy="open it first")
         account = self._ledger.allow(held.name, who.name, epsilon)
-        allowed = next(each.budget.per_analyst for each in account.analysts if each.analyst == who.name)
+        allowed = next(
+            analyst_account.budget.per_analyst
+            for analyst_account in account.analysts
+            if analyst_account.analyst == who.name
+        )
         amount, now = plain(allowed or Decimal(0)), self._clock()
         with self._store.writing() as run:
             there = (members.c.dataset == dataset) & (members.c.person == person)
@@ -280,7 +289,7 @@ class Datasets:
 
     def dismiss(self, visitor: Visitor, dataset: str, person: str) -> None:
         """Let somebody no longer see a dataset; what they have spent and released stays."""
-        _curators(visitor)
+        _refuse_analysts(visitor)
         refuse_token(visitor, "a token dismisses no user")
         with self._store.writing() as run:
             held = _get(run, dataset)
@@ -296,23 +305,23 @@ class Datasets:
     def _taken(self, run: sa.Connection, name: str) -> bool:
         return run.execute(sa.select(datasets.c.id).where(datasets.c.name == name)).first() is not None
 
-    def _check(self, made: Mapping[str, Any]) -> None:
+    def _check(self, fields: Mapping[str, Any]) -> None:
         """Refuse what no log could be read with, as far as it is known without opening anything."""
-        check_name("dataset", made["name"])
-        if len(made["name"]) > 64 or len(made["about"]) > 10_000:
+        check_name("dataset", fields["name"])
+        if len(fields["name"]) > 64 or len(fields["about"]) > 10_000:
             raise UsageError("a name has at most 64 characters, and what is said of a dataset 10,000")
-        if made["version"] is not None:
-            check_name("version", made["version"])
-            if len(made["version"]) > 64:
-                raise UsageError("a version has at most 64 characters", given=made["version"][:80])
-        if made["reads"] not in READS:
-            raise UnknownNameError.among("kind of log", made["reads"], READS)
-        known = READERS[made["reads"]].names
-        for flag in made["flags"]:
-            if flag not in known:
-                raise UnknownNameError.among("flag", flag, known)
-        path_policy.events_of(self._settings, made["source"])
-        path_policy.reading(self._settings, made["flags"])
+        if fields["version"] is not None:
+            check_name("version", fields["version"])
+            if len(fields["version"]) > 64:
+                raise UsageError("a version has at most 64 characters", given=fields["version"][:80])
+        if fields["reads"] not in READS:
+            raise UnknownNameError.among("kind of log", fields["reads"], READS)
+        allowed_flags = READERS[fields["reads"]].names
+        for flag in fields["flags"]:
+            if flag not in allowed_flags:
+                raise UnknownNameError.among("flag", flag, allowed_flags)
+        path_policy.event_sources(self._settings, fields["source"])
+        path_policy.resolve_read_flags(self._settings, fields["flags"])
 
 
 def _get(run: sa.Connection, dataset: str) -> Dataset:
@@ -327,7 +336,7 @@ def _is_member(run: sa.Connection, dataset: str, visitor: Visitor) -> bool:
     return run.execute(mine).first() is not None
 
 
-def _curators(visitor: Visitor) -> None:
+def _refuse_analysts(visitor: Visitor) -> None:
     if not visitor.is_curator:
         raise NotAllowedError("this is for curators", remedy="ask a curator")
 

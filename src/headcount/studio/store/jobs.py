@@ -20,13 +20,13 @@ import sqlalchemy as sa
 from headcount.errors import HeadcountError, RefusedError, UnknownNameError, UsageError
 from headcount.methods.registry import FAMILIES
 from headcount.studio.access import NotAllowedError, NotSignedInError, Role, Visitor
-from headcount.studio.jobs.job_request import NARROWING, READING, CancelledError
+from headcount.studio.jobs.job_request import ANALYST_READ_FLAGS, CURATOR_READ_FLAGS, CancelledError
 from headcount.studio.security.secret_tokens import fresh_id
 from headcount.studio.settings import Limits
 from headcount.studio.store import audit_log, releases
-from headcount.studio.store.database import Store
+from headcount.studio.store.database import StudioDatabase
 from headcount.studio.store.datasets import Dataset, Datasets
-from headcount.studio.store.schema import datasets, jobs, members, people
+from headcount.studio.store.schema import datasets, jobs, members, users
 from headcount.studio.store.schema import releases as released
 from headcount.studio.store.throttling import TooManyError
 
@@ -73,7 +73,7 @@ class Job:
         """Whether it has ended, as far as who looks is told."""
         return self.state in ENDED
 
-    def seen_by(self, visitor: Visitor, now: float) -> Job:
+    def visible_to(self, visitor: Visitor, now: float) -> Job:
         """Return what somebody is told of it: an analyst, before it is shown, that it runs."""
         if visitor.is_curator:
             return self
@@ -83,10 +83,10 @@ class Job:
         return replace(hidden, state="running", started=None, ended=None, shown=None, outcome=None)
 
 
-def shown_at(created: float, ended: float, step: float) -> float:
+def visible_from(created: float, ended: float, step: float) -> float:
     """Return from when on an analyst sees how something ended: whole steps after it was asked for.
 
-    >>> shown_at(100.0, 101.0, 15.0), shown_at(100.0, 115.0, 15.0), shown_at(100.0, 115.5, 15.0)
+    >>> visible_from(100.0, 101.0, 15.0), visible_from(100.0, 115.0, 15.0), visible_from(100.0, 115.5, 15.0)
     (115.0, 115.0, 130.0)
     """
     return created + max(1, math.ceil((ended - created) / step)) * step if step > 0 else ended
@@ -98,7 +98,7 @@ class Jobs:
     def __init__(
         self,
         limits: Limits,
-        store: Store,
+        store: StudioDatabase,
         datasets: Datasets,
         clock: Callable[[], float] = time.time,
         wake: Callable[[], None] = lambda: None,
@@ -121,8 +121,8 @@ class Jobs:
         if visitor.id is None:
             raise NotSignedInError("nobody is signed in", remedy="sign in first")
         about = None if dataset is None else self._datasets.get(visitor, dataset)
-        said = dict(asked or {})
-        _check(visitor, kind, about, family, said)
+        request_values = dict(asked or {})
+        _check(visitor, kind, about, family, request_values)
         now, key = self._clock(), fresh_id()
         named = title.strip()[:120] or _title(kind, about, family)
         with self._store.writing() as run:
@@ -134,7 +134,13 @@ class Jobs:
                 raise TooManyError(
                     f"{self._limits.waiting} jobs of yours wait already", remedy="wait until they are done"
                 )
-            values = {"kind": kind, "dataset": dataset, "asker": visitor.id, "family": family, "asked": said}
+            values = {
+                "kind": kind,
+                "dataset": dataset,
+                "asker": visitor.id,
+                "family": family,
+                "asked": request_values,
+            }
             run.execute(
                 jobs.insert().values(id=key, title=named, state="waiting", created=now, cancelling=False, **values)
             )
@@ -146,32 +152,32 @@ class Jobs:
     def get(self, visitor: Visitor, job: str) -> Job:
         """Return a job; to an analyst as if there were none if it is not theirs."""
         with self._store.reading() as run:
-            return self._mine(run, visitor, job).seen_by(visitor, self._clock())
+            return self._mine(run, visitor, job).visible_to(visitor, self._clock())
 
     def listed(self, visitor: Visitor, *, dataset: str | None = None, most: int = 200) -> list[Job]:
         """Return the jobs that somebody sees, the newest first."""
-        asked = _selected().order_by(jobs.c.created.desc(), jobs.c.id).limit(most)
+        query = _select_jobs().order_by(jobs.c.created.desc(), jobs.c.id).limit(most)
         if not visitor.is_curator:
-            asked = asked.where(jobs.c.asker == visitor.id)
+            query = query.where(jobs.c.asker == visitor.id)
         if dataset is not None:
-            asked = asked.where(jobs.c.dataset == dataset)
+            query = query.where(jobs.c.dataset == dataset)
         now = self._clock()
         with self._store.reading() as run:
-            return [_job(row).seen_by(visitor, now) for row in run.execute(asked)]
+            return [_job(row).visible_to(visitor, now) for row in run.execute(query)]
 
     def cancel(self, visitor: Visitor, job: str) -> Job:
         """Cancel a job: one that waits ends here, one that runs when its process was told."""
         now = self._clock()
         with self._store.writing() as run:
             held = self._mine(run, visitor, job)
-            if held.seen_by(visitor, now).is_over:
+            if held.visible_to(visitor, now).is_over:
                 raise RefusedError("this job has ended already")
             if held.state in ENDED:  # who cancels does not know it, and is not told
                 run.execute(released.delete().where(released.c.job == job, released.c.state == "own"))
-                outcome = CancelledError.of(charged=held.entry is not None).to_json()
+                outcome = CancelledError.create(charged=held.entry is not None).to_json()
                 run.execute(jobs.update().where(jobs.c.id == job).values(state="cancelled", outcome=outcome))
             elif held.state == "waiting":
-                self._end(run, held, "cancelled", CancelledError.of(charged=False).to_json(), now)
+                self._end(run, held, "cancelled", CancelledError.create(charged=False).to_json(), now)
             run.execute(jobs.update().where(jobs.c.id == job).values(cancelling=True))
             audit_log.append(run, visitor, "cancelled", now, {"job": job})
         self.wake()
@@ -203,11 +209,11 @@ class Jobs:
         """
         now = self._clock()
         with self._store.writing() as run:
-            for refused in run.execute(_selected().where(jobs.c.state == "waiting", _may_not_run())).all():
-                self._end(run, _job(refused), "cancelled", CancelledError.of(charged=False).to_json(), now)
-            waiting = _selected().where(jobs.c.state == "waiting").order_by(jobs.c.created, jobs.c.id)
+            for refused in run.execute(_select_jobs().where(jobs.c.state == "waiting", _may_not_run())).all():
+                self._end(run, _job(refused), "cancelled", CancelledError.create(charged=False).to_json(), now)
+            waiting = _select_jobs().where(jobs.c.state == "waiting").order_by(jobs.c.created, jobs.c.id)
             if now < self._begins(run, now):
-                waiting = waiting.where(people.c.role == str(Role.CURATOR))
+                waiting = waiting.where(users.c.role == str(Role.CURATOR))
             row = run.execute(waiting.limit(1)).first()
             if row is None:
                 return None
@@ -230,7 +236,7 @@ class Jobs:
     def running(self) -> list[Job]:
         """Return the jobs that run, or ran when the server ended."""
         with self._store.reading() as run:
-            return [_job(row) for row in run.execute(_selected().where(jobs.c.state == "running"))]
+            return [_job(row) for row in run.execute(_select_jobs().where(jobs.c.state == "running"))]
 
     def is_cancelling(self, job: str) -> bool:
         """Whether somebody wants a job to end."""
@@ -253,20 +259,24 @@ class Jobs:
         self.note(job, state="waiting", started=None, progress=None)
 
     def end(
-        self, job: str, state: str, outcome: Mapping[str, Any], *, made: Mapping[str, Any] | None = None
+        self, job: str, state: str, outcome: Mapping[str, Any], *, release_files: Mapping[str, Any] | None = None
     ) -> None:
-        """End a job; with what it has ``made``, folder and digest, its release is added in one transaction."""
+        """End a job; its release (``release_files``, folder and digest) is added in the same transaction."""
         now = self._clock()
         with self._store.writing() as run:
-            held = _found(run, job)
+            held = _find_job(run, job)
             if held.state in ENDED:
                 return
-            told = dict(outcome)
-            payer = told.pop("payer", None)
-            if made is not None and told.get("earlier") and not _may_have(run, held, str(made["digest"]), payer):
-                state, told, made = "failed", _NOT_SHARED.to_json(), None
-            if made is not None and held.dataset is not None and held.family is not None:
-                told["release"] = releases.add(
+            final_outcome = dict(outcome)
+            payer = final_outcome.pop("payer", None)
+            if (
+                release_files is not None
+                and final_outcome.get("earlier")
+                and not _may_see_earlier(run, held, str(release_files["digest"]), payer)
+            ):
+                state, final_outcome, release_files = "failed", _NOT_SHARED.to_json(), None
+            if release_files is not None and held.dataset is not None and held.family is not None:
+                final_outcome["release"] = releases.add(
                     run,
                     dataset=held.dataset,
                     job=job,
@@ -274,19 +284,19 @@ class Jobs:
                     by_curator=held.by_curator,
                     family=held.family,
                     title=held.title,
-                    asked=held.created,
-                    folder=str(made["folder"]),
-                    digest=str(made["digest"]),
+                    requested_at=held.created,
+                    folder=str(release_files["folder"]),
+                    digest=str(release_files["digest"]),
                 )
-            self._end(run, held, state, told, now)
+            self._end(run, held, state, final_outcome, now)
 
     def _end(self, run: sa.Connection, held: Job, state: str, outcome: Mapping[str, Any], now: float) -> None:
-        shown = now if held.by_curator else shown_at(held.created, now, self._limits.step_seconds)
+        shown = now if held.by_curator else visible_from(held.created, now, self._limits.step_seconds)
         ended = {"state": state, "ended": now, "shown": shown, "outcome": dict(outcome), "progress": None}
         run.execute(jobs.update().where(jobs.c.id == held.id).values(**ended))
 
     def _mine(self, run: sa.Connection, visitor: Visitor, job: str) -> Job:
-        held = _found(run, job)
+        held = _find_job(run, job)
         if not visitor.is_curator and held.asker != visitor.id:
             raise _unknown()
         return held
@@ -295,13 +305,13 @@ class Jobs:
 def _may_not_run() -> sa.ColumnElement[bool]:
     """Say of a job whether its asker is shut out, or may ask for no release of its dataset any more."""
     mine = sa.exists().where(members.c.dataset == jobs.c.dataset, members.c.person == jobs.c.asker)
-    is_dismissed = sa.and_(people.c.role != str(Role.CURATOR), ~mine)
+    is_dismissed = sa.and_(users.c.role != str(Role.CURATOR), ~mine)
     return sa.or_(
-        people.c.disabled, sa.and_(jobs.c.kind == "release", sa.or_(datasets.c.state != "open", is_dismissed))
+        users.c.disabled, sa.and_(jobs.c.kind == "release", sa.or_(datasets.c.state != "open", is_dismissed))
     )
 
 
-def _may_have(run: sa.Connection, held: Job, digest: str, payer: str | None) -> bool:
+def _may_see_earlier(run: sa.Connection, held: Job, digest: str, payer: str | None) -> bool:
     """Whether somebody may have an earlier release: a curator, who paid for it, or all if it is published."""
     if held.by_curator or payer == held.asker_name:
         return True
@@ -310,7 +320,7 @@ def _may_have(run: sa.Connection, held: Job, digest: str, payer: str | None) -> 
 
 
 def _check(
-    visitor: Visitor, kind: str, about: Dataset | None, family: str | None, asked: Mapping[str, Any]
+    visitor: Visitor, kind: str, about: Dataset | None, family: str | None, request_values: Mapping[str, Any]
 ) -> None:
     """Refuse what can be refused without opening anything."""
     if kind not in KINDS:
@@ -319,7 +329,7 @@ def _check(
         raise NotAllowedError("this is not private, and for curators", remedy="ask a curator")
     if about is None and kind not in ("audit", "reproduce"):
         raise UsageError("no dataset is named", remedy="choose one")
-    if len(json.dumps(asked)) > _LONGEST:
+    if len(json.dumps(request_values)) > _LONGEST:
         raise UsageError("this asks for too much at once", remedy="ask for less")
     if kind != "release" or about is None:
         return
@@ -331,8 +341,8 @@ def _check(
     if about.state != "open":
         raise RefusedError(f"{about.name} is not open", remedy="open it first" if visitor.is_curator else None)
     if not visitor.is_curator:
-        for flag in READING:
-            if flag in asked and flag not in NARROWING:
+        for flag in CURATOR_READ_FLAGS:
+            if flag in request_values and flag not in ANALYST_READ_FLAGS:
                 raise NotAllowedError(f"{flag} is for curators to say", remedy="leave it out")
 
 
@@ -340,26 +350,26 @@ def _title(kind: str, about: Dataset | None, family: str | None) -> str:
     return " ".join(part for part in (family or kind, "of" if about else "", about.name if about else "") if part)
 
 
-def _selected() -> sa.Select[tuple[object, ...]]:
-    asked: sa.Select[tuple[object, ...]] = (
+def _select_jobs() -> sa.Select[tuple[object, ...]]:
+    query: sa.Select[tuple[object, ...]] = (
         sa.select(
             jobs,
             datasets.c.name.label("dataset_name"),
-            people.c.name.label("asker_name"),
-            (people.c.role == str(Role.CURATOR)).label("by_curator"),
+            users.c.name.label("asker_name"),
+            (users.c.role == str(Role.CURATOR)).label("by_curator"),
         )
-        .join(people, people.c.id == jobs.c.asker)
+        .join(users, users.c.id == jobs.c.asker)
         .outerjoin(datasets, datasets.c.id == jobs.c.dataset)
     )
-    return asked
+    return query
 
 
 def _job(row: sa.Row[tuple[object, ...]]) -> Job:
     return Job(**{**row._mapping, "by_curator": bool(row._mapping["by_curator"])})
 
 
-def _found(run: sa.Connection, job: str) -> Job:
-    row = run.execute(_selected().where(jobs.c.id == job)).first()
+def _find_job(run: sa.Connection, job: str) -> Job:
+    row = run.execute(_select_jobs().where(jobs.c.id == job)).first()
     if row is None:
         raise _unknown()
     return _job(row)

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from headcount.studio.security.secret_tokens import digest_of, fresh_secret
 from headcount.studio.store.schema import sessions
 
-LASTS = 12 * 3600.0
+SESSION_SECONDS = 12 * 3600.0
 """Seconds after which one signs in again."""
 
 
@@ -23,14 +23,18 @@ class Session:
 
 def begin(run: sa.Connection, person: str, now: float) -> Session:
     """Begin a session of a person, and forget those that ended."""
-    made = Session(fresh_secret(), fresh_secret())
+    session = Session(fresh_secret(), fresh_secret())
     run.execute(sessions.delete().where(sessions.c.expires <= now))
     run.execute(
         sessions.insert().values(
-            digest=digest_of(made.secret), person=person, csrf=made.csrf, created=now, expires=now + LASTS
+            digest=digest_of(session.secret),
+            person=person,
+            csrf=session.csrf,
+            created=now,
+            expires=now + SESSION_SECONDS,
         )
     )
-    return made
+    return session
 
 
 def find(run: sa.Connection, secret: str, now: float) -> tuple[str, str] | None:

@@ -14,19 +14,19 @@ import sqlalchemy as sa
 
 from headcount.errors import RefusedError
 from headcount.studio.security.secret_tokens import digest_of
-from headcount.studio.store.schema import tries
+from headcount.studio.store.schema import sign_in_attempts
 
-WITHIN = 15 * 60.0
+ATTEMPT_WINDOW_SECONDS = 15 * 60.0
 """Seconds after which a try is forgotten."""
-OF_A_NAME_THERE = 10
+MOST_PER_NAME_AND_ADDRESS = 10
 """Tries of a name from one address, or with the cookie of one browser."""
-OF_A_NAME = 100
-FROM_AN_ADDRESS = 50
-"""Tries from an address after which it has ``SLOW`` of them in a second."""
-SLOW = 2
-AT_ONCE = 20
+MOST_PER_NAME = 100
+FREE_PER_ADDRESS = 50
+"""Tries from an address after which it has ``SLOW_PER_SECOND`` of them in a second."""
+SLOW_PER_SECOND = 2
+MOST_PER_SECOND = 20
 """Tries in a second, whoever makes them: this bounds the work for passwords."""
-OF_BROWSERS = 5
+MOST_OF_BROWSERS = 5
 """Tries that an account has in as many seconds, from browsers that signed in before."""
 
 
@@ -38,28 +38,36 @@ class TooManyError(RefusedError):
         self.seconds = seconds
 
 
-def enter(run: sa.Connection, name: str, address: str, now: float, browser: str | None = None) -> None:
+def count_attempt(run: sa.Connection, name: str, address: str, now: float, browser: str | None = None) -> None:
     """Count a try, or refuse it; ``browser`` is the cookie of one that signed in with this name before."""
-    run.execute(tries.delete().where(tries.c.at <= now - WITHIN))
+    run.execute(sign_in_attempts.delete().where(sign_in_attempts.c.at <= now - ATTEMPT_WINDOW_SECONDS))
     keys = _keys(name, address, browser)
-    if _number(run, keys[0]) >= OF_A_NAME_THERE or (browser is None and _number(run, keys[1]) >= OF_A_NAME):
-        raise TooManyError("too many tries", remedy="wait 15 minutes, then try again", seconds=WITHIN)
-    if browser is not None and _number(run, keys[1], now - OF_BROWSERS) >= OF_BROWSERS:
-        raise TooManyError("too many tries", remedy="wait five seconds, then try again", seconds=OF_BROWSERS)
+    if _number(run, keys[0]) >= MOST_PER_NAME_AND_ADDRESS or (
+        browser is None and _number(run, keys[1]) >= MOST_PER_NAME
+    ):
+        raise TooManyError(
+            "too many tries", remedy="wait 15 minutes, then try again", seconds=ATTEMPT_WINDOW_SECONDS
+        )
+    if browser is not None and _number(run, keys[1], now - MOST_OF_BROWSERS) >= MOST_OF_BROWSERS:
+        raise TooManyError("too many tries", remedy="wait five seconds, then try again", seconds=MOST_OF_BROWSERS)
     if browser is None:
-        is_slow = _number(run, keys[2]) >= FROM_AN_ADDRESS and _number(run, keys[2], now - 1) >= SLOW
-        if is_slow or _number(run, _ALL, now - 1) >= AT_ONCE:
+        is_slow = _number(run, keys[2]) >= FREE_PER_ADDRESS and _number(run, keys[2], now - 1) >= SLOW_PER_SECOND
+        if is_slow or _number(run, _ALL, now - 1) >= MOST_PER_SECOND:
             raise TooManyError("too many tries", remedy="wait a second, then try again", seconds=1)
-    run.execute(tries.insert(), [{"key": key, "at": now} for key in keys])
+    run.execute(sign_in_attempts.insert(), [{"key": key, "at": now} for key in keys])
 
 
-def forgive(run: sa.Connection, name: str, address: str, browser: str | None = None) -> None:
+def forgive_attempts(run: sa.Connection, name: str, address: str, browser: str | None = None) -> None:
     """Forget the tries of a name there, since its password was right, and this try elsewhere."""
     there, *shared = _keys(name, address, browser)
-    run.execute(tries.delete().where(tries.c.key == there))
+    run.execute(sign_in_attempts.delete().where(sign_in_attempts.c.key == there))
     for key in shared if browser is None else ():  # a right password takes work, too
-        last = sa.select(sa.func.max(tries.c.number)).where(tries.c.key == key).scalar_subquery()
-        run.execute(tries.delete().where(tries.c.number == last))
+        last = (
+            sa.select(sa.func.max(sign_in_attempts.c.number))
+            .where(sign_in_attempts.c.key == key)
+            .scalar_subquery()
+        )
+        run.execute(sign_in_attempts.delete().where(sign_in_attempts.c.number == last))
 
 
 _ALL = "all"
@@ -74,5 +82,5 @@ def _keys(name: str, address: str, browser: str | None) -> list[str]:
 
 
 def _number(run: sa.Connection, key: str, since: float | None = None) -> int:
-    count = sa.select(sa.func.count()).where(tries.c.key == key)
-    return int(run.execute(count if since is None else count.where(tries.c.at > since)).scalar_one())
+    count = sa.select(sa.func.count()).where(sign_in_attempts.c.key == key)
+    return int(run.execute(count if since is None else count.where(sign_in_attempts.c.at > since)).scalar_one())

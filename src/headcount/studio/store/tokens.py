@@ -14,7 +14,7 @@ from headcount.studio.store.schema import tokens
 PREFIX = "hc_"
 """What each begins with, so that one is recognised where it does not belong."""
 _MOST = 50
-_SEEN_EVERY = 60.0
+_LAST_USED_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Token:
     revoked: float | None
 
 
-class Held(NamedTuple):
+class TokenOwner(NamedTuple):
     """Whose a token is, and when it was used."""
 
     id: str
@@ -41,28 +41,28 @@ def make(run: sa.Connection, person: str, label: str, now: float) -> tuple[Token
     label = label.strip()
     if not label or len(label) > 80 or not label.isprintable():
         raise UsageError("a token has a label of 1 to 80 printable characters", remedy="say what it is for")
-    if sum(each.revoked is None for each in listed(run, person)) >= _MOST:
+    if sum(existing.revoked is None for existing in listed(run, person)) >= _MOST:
         raise RefusedError(f"a person has at most {_MOST} tokens", remedy="revoke those that are not needed")
     secret = PREFIX + fresh_secret()
-    made = Token(fresh_id(), label, now, None, None)
+    token = Token(fresh_id(), label, now, None, None)
     run.execute(
-        tokens.insert().values(id=made.id, person=person, label=label, digest=digest_of(secret), created=now)
+        tokens.insert().values(id=token.id, person=person, label=label, digest=digest_of(secret), created=now)
     )
-    return made, secret
+    return token, secret
 
 
-def find(run: sa.Connection, secret: str) -> Held | None:
+def find(run: sa.Connection, secret: str) -> TokenOwner | None:
     """Return a token that is not revoked."""
     held = sa.select(tokens.c.id, tokens.c.person, tokens.c.last_used).where(
         tokens.c.digest == digest_of(secret), tokens.c.revoked.is_(None)
     )
     row = run.execute(held).first()
-    return None if row is None else Held(row.id, row.person, row.last_used)
+    return None if row is None else TokenOwner(row.id, row.person, row.last_used)
 
 
 def is_stale(last_used: float | None, now: float) -> bool:
     """Whether the use of a token is worth noting: not at every request."""
-    return last_used is None or now - last_used >= _SEEN_EVERY
+    return last_used is None or now - last_used >= _LAST_USED_SECONDS
 
 
 def note_use(run: sa.Connection, token: str, now: float) -> None:

@@ -62,15 +62,15 @@ class RequestError(HeadcountError):
     """A request that is not as it must be."""
 
 
-def answer(request: Request, error: Exception) -> Response:
+def error_response(request: Request, error: Exception) -> Response:
     """Answer a request that failed."""
-    status, told = _told(error)
-    if isinstance(told, NotSignedInError) and not _is_program(request):
+    status, reported = _status_and_error(error)
+    if isinstance(reported, NotSignedInError) and not _is_program(request):
         return _to_sign_in(request)
-    return _shown(request, told, status)
+    return _render_error(request, reported, status)
 
 
-def unknown_host() -> Response:
+def unknown_host_response() -> Response:
     """Answer a request for a host that is not ours; what it asks for is not looked at."""
     remedy = "open the address that the server was started with, or start it with --public-url"
     error = RequestError("this server is not known by that name", remedy=remedy)
@@ -81,20 +81,20 @@ def install(app: FastAPI) -> None:
     """Let an application answer so whatever a route raises."""
 
     def handle(request: Request, error: Exception) -> Response:
-        return answer(request, error)
+        return error_response(request, error)
 
     for kind in (HeadcountError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, handle)
 
 
-def for_the_web(text: str) -> str:
+def strip_flag_dashes(text: str) -> str:
     """Say without dashes what is said with flags; commands in backticks stay commands.
 
-    >>> for_the_web("--delta needs --select-items; see `headcount release --help`")
+    >>> strip_flag_dashes("--delta needs --select-items; see `headcount release --help`")
     'delta needs select items; see `headcount release --help`'
     """
     parts = _QUOTED.split(text)
-    parts[::2] = [_FLAG.sub(lambda found: found[1].replace("-", " "), part) for part in parts[::2]]
+    parts[::2] = [_FLAG.sub(lambda match: match[1].replace("-", " "), part) for part in parts[::2]]
     return "".join(parts)
 
 
@@ -107,7 +107,7 @@ def status_of(error: Exception) -> int:
     return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
 
 
-def _told(error: Exception) -> tuple[int, HeadcountError]:
+def _status_and_error(error: Exception) -> tuple[int, HeadcountError]:
     if isinstance(error, HTTPException):
         return error.status_code, _of_http(error)
     if isinstance(error, RequestValidationError):
@@ -115,7 +115,7 @@ def _told(error: Exception) -> tuple[int, HeadcountError]:
     status = status_of(error)
     if not isinstance(error, HeadcountError) or status == 500:
         return 500, UnexpectedError("something went wrong here", remedy="try again; the server's log says more")
-    error.put(for_the_web)
+    error.put(strip_flag_dashes)
     return status, error
 
 
@@ -131,9 +131,11 @@ def _of_http(error: HTTPException) -> HeadcountError:
 
 def _of_fields(error: RequestValidationError) -> HeadcountError:
     """Say which fields are not as they must be; never what was in them, which may be a password."""
-    wrong = [(".".join(str(part) for part in each["loc"][1:]), str(each["msg"])) for each in error.errors()[:5]]
-    said = "; ".join(f"{name}: {problem}" if name else problem for name, problem in wrong)
-    return RequestError(f"not as it must be: {said}", remedy="mend this, and send it again")
+    wrong = [
+        (".".join(str(part) for part in detail["loc"][1:]), str(detail["msg"])) for detail in error.errors()[:5]
+    ]
+    summary = "; ".join(f"{name}: {problem}" if name else problem for name, problem in wrong)
+    return RequestError(f"not as it must be: {summary}", remedy="mend this, and send it again")
 
 
 def _is_program(request: Request) -> bool:
@@ -141,14 +143,14 @@ def _is_program(request: Request) -> bool:
 
 
 def _to_sign_in(request: Request) -> Response:
-    seen = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    place = f"/sign-in?next={quote(seen, safe='/')}" if request.method == "GET" else "/sign-in"
+    next_path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    place = f"/sign-in?next={quote(next_path, safe='/')}" if request.method == "GET" else "/sign-in"
     if "hx-request" in request.headers:  # a part of a page: the whole page goes there
         return Response(status_code=401, headers={"HX-Redirect": "/sign-in"})
     return RedirectResponse(place, 303)
 
 
-def _shown(request: Request, error: HeadcountError, status: int) -> Response:
+def _render_error(request: Request, error: HeadcountError, status: int) -> Response:
     if _is_program(request):
         response: Response = JSONResponse(error.to_json(), status)
     elif "hx-request" in request.headers:

@@ -7,15 +7,15 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-Told = dict[str, Any]
+JsonObject = dict[str, Any]
 """What is told as it is: plans, accounts and raw rows have shapes of their own, which their modules describe."""
 
 
-class Shape(BaseModel):
+class ResponseBody(BaseModel):
     """What a program gets."""
 
     @classmethod
-    def of(cls, held: Any) -> Self:
+    def from_object(cls, held: Any) -> Self:
         """Return what is told of something: those of its fields that the shape has, and no other."""
         return cls.model_validate({name: getattr(held, name) for name in cls.model_fields})
 

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
-from headcount.studio.access import Door, door_of
+from headcount.studio.access import AccessLevel, access_level_of
 from headcount.studio.web.error_responses import Failure
 
 SCHEMES = {
@@ -27,27 +27,27 @@ _FAILURES = {
 }
 
 
-class Described(FastAPI):
+class DocumentedFastAPI(FastAPI):
     """An application whose document knows doors and errors."""
 
     def openapi(self) -> dict[str, Any]:
         """Return the document."""
         if self.openapi_schema is None:
             document = get_openapi(title=self.title, version=self.version, routes=self.routes)
-            _complete(document, _doors(self))
+            _complete(document, _access_levels(self))
             self.openapi_schema = document
         return self.openapi_schema
 
 
-def _doors(app: FastAPI) -> dict[tuple[str, str], Door]:
-    found: dict[tuple[str, str], Door] = {}
+def _access_levels(app: FastAPI) -> dict[tuple[str, str], AccessLevel]:
+    levels_by_route: dict[tuple[str, str], AccessLevel] = {}
     for route in app.state.routes:
-        if isinstance(route, APIRoute) and (door := door_of(route)) is not None:
-            found |= {(route.path_format, method.lower()): door for method in route.methods or ()}
-    return found
+        if isinstance(route, APIRoute) and (level := access_level_of(route)) is not None:
+            levels_by_route |= {(route.path_format, method.lower()): level for method in route.methods or ()}
+    return levels_by_route
 
 
-def _complete(document: dict[str, Any], doors: dict[tuple[str, str], Door]) -> None:
+def _complete(document: dict[str, Any], levels_by_route: dict[tuple[str, str], AccessLevel]) -> None:
     parts = document.setdefault("components", {})
     parts.setdefault("schemas", {})["Failure"] = Failure.model_json_schema()
     for unused in ("HTTPValidationError", "ValidationError"):
@@ -56,7 +56,7 @@ def _complete(document: dict[str, Any], doors: dict[tuple[str, str], Door]) -> N
     shape = {"application/json": {"schema": {"$ref": "#/components/schemas/Failure"}}}
     for path, operations in document.get("paths", {}).items():
         for method, operation in operations.items():
-            operation["security"] = [] if doors[path, method] is Door.ANYONE else [{"token": []}]
+            operation["security"] = [] if levels_by_route[path, method] is AccessLevel.ANYONE else [{"token": []}]
             operation["responses"] |= {
-                status: {"description": said, "content": shape} for status, said in _FAILURES.items()
+                status: {"description": description, "content": shape} for status, description in _FAILURES.items()
             }

@@ -13,14 +13,14 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from headcount.releases.formatting import whole
-from headcount.studio.access import Door, Role, Visitor, door_of
+from headcount.studio.access import AccessLevel, Role, Visitor, access_level_of
 from headcount.studio.forms.labels import label
 from headcount.studio.web import assets
 from headcount.version import __version__
 
 
 @dataclass(frozen=True)
-class Place:
+class NavigationLink:
     """A part of the studio that is reached from every page, by a click or by ``g`` and a letter."""
 
     address: str
@@ -30,37 +30,37 @@ class Place:
     """Whom it is shown to, where not everybody that its door lets in."""
 
 
-PLACES = (
-    Place("/", "Home", "h"),
-    Place("/releases", "Releases", "r"),
-    Place("/compare", "Compare", "c"),
-    Place("/datasets", "Datasets", "d"),
-    Place("/ask", "Ask", "a", only=Role.ANALYST),
-    Place("/runs", "Runs", "w"),
-    Place("/budgets", "Budgets", "b"),
-    Place("/lab", "Lab", "l"),
-    Place("/people", "People", "p"),
-    Place("/deeds", "Audit log", "u"),
+NAVIGATION_LINKS = (
+    NavigationLink("/", "Home", "h"),
+    NavigationLink("/releases", "Releases", "r"),
+    NavigationLink("/compare", "Compare", "c"),
+    NavigationLink("/datasets", "Datasets", "d"),
+    NavigationLink("/ask", "Ask", "a", only=Role.ANALYST),
+    NavigationLink("/runs", "Runs", "w"),
+    NavigationLink("/budgets", "Budgets", "b"),
+    NavigationLink("/lab", "Lab", "l"),
+    NavigationLink("/people", "People", "p"),
+    NavigationLink("/deeds", "Audit log", "u"),
 )
 """Shown to whom their doors let in; a place that the application does not have is left out."""
 
 
 def page(request: Request, name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a whole page: a template that extends ``base.html.jinja``."""
-    return _answer(request, name, status, {"places": places(request), **values})
+    return _render(request, name, status, {"places": navigation_links(request), **values})
 
 
 def part(request: Request, name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a piece of a page, for htmx to put into place."""
-    return _answer(request, name, status, values)
+    return _render(request, name, status, values)
 
 
-def places(request: Request) -> list[Place]:
+def navigation_links(request: Request) -> list[NavigationLink]:
     """Return where this visitor may go."""
-    doors = {each.path: door_of(each) for each in _routes(request.app.routes)}
+    levels_by_path = {entry.path: access_level_of(entry) for entry in _routes(request.app.routes)}
     who = _visitor(request)
-    mine = [each for each in PLACES if each.only in (None, who.role)]
-    return [each for each in mine if _open(doors.get(each.address), who)]
+    mine = [entry for entry in NAVIGATION_LINKS if entry.only in (None, who.role)]
+    return [entry for entry in mine if _may_enter(levels_by_path.get(entry.address), who)]
 
 
 def environment() -> Environment:
@@ -70,29 +70,29 @@ def environment() -> Environment:
 
 def _routes(held: Iterable[Any]) -> Iterator[Any]:
     """Yield routes, those of routers that were included as well."""
-    for each in held:
-        if hasattr(each, "original_router"):
-            yield from _routes(each.original_router.routes)
-        elif hasattr(each, "path"):
-            yield each
+    for route in held:
+        if hasattr(route, "original_router"):
+            yield from _routes(route.original_router.routes)
+        elif hasattr(route, "path"):
+            yield route
 
 
-def _open(door: Door | None, who: Visitor) -> bool:
-    if door is None or who.role is None:
+def _may_enter(level: AccessLevel | None, who: Visitor) -> bool:
+    if level is None or who.role is None:
         return False
-    return door is not Door.CURATORS or who.is_curator
+    return level is not AccessLevel.CURATORS or who.is_curator
 
 
-def _answer(request: Request, name: str, status: int, values: dict[str, Any]) -> HTMLResponse:
+def _render(request: Request, name: str, status: int, values: dict[str, Any]) -> HTMLResponse:
     who = _visitor(request)
     section = "/" + request.url.path.split("/")[1]
-    known = {
+    common_values = {
         "visitor": who,
         "csrf": who.csrf,
         "studio": getattr(request.app.state, "studio", None),
         "active": section,
     }
-    text = _environment().get_template(name).render({"request": request, **known, **values})
+    text = _environment().get_template(name).render({"request": request, **common_values, **values})
     return HTMLResponse(text, status_code=status)
 
 
@@ -103,7 +103,7 @@ def _visitor(request: Request) -> Visitor:
 
 @functools.cache
 def _environment() -> Environment:
-    made = Environment(
+    jinja_environment = Environment(
         loader=PackageLoader("headcount.studio"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -111,9 +111,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.globals.update(asset=assets.address, version=__version__)
-    made.filters.update(whole=whole, moment=moment, machine_time=machine_time, size=size, label=label)
-    return made
+    jinja_environment.globals.update(asset=assets.address, version=__version__)
+    jinja_environment.filters.update(whole=whole, moment=moment, machine_time=machine_time, size=size, label=label)
+    return jinja_environment
 
 
 def moment(seconds: float | None) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.bounds import FIXED_POINT, Scale
+from headcount.bounds import FIXED_POINT, WeightToThreshold
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.catalogue import Catalogue
@@ -27,7 +27,9 @@ def test_records_share_the_limit_equally(engine: Engine) -> None:
     def equal(records: int, data: st.DataObject) -> None:
         limit = data.draw(st.integers(1, records - 1))
         log = EventLog.of([(7, item) for item in range(records)], items=range(records))
-        within, above = engine.measure(log, Scale(limit, apart=True), bytes(16)).items.sensitive_values.tolist()
+        within, above = engine.measure(
+            log, WeightToThreshold(limit, apart=True), bytes(16)
+        ).items.sensitive_values.tolist()
         assert within == [0] * records
         assert above == [FIXED_POINT * limit // records] * records
 
@@ -38,7 +40,7 @@ def test_records_share_the_limit_equally(engine: Engine) -> None:
 @pytest.mark.parametrize("counting", ["records", "users"])
 def test_users_within_the_limit_count_in_full(engine: Engine, counting: str) -> None:
     log = EventLog.of([(7, item) for item in range(3)], items=range(3), counting=counting)  # type: ignore[arg-type]
-    counts = engine.measure(log, Scale(3, apart=True), bytes(16))
+    counts = engine.measure(log, WeightToThreshold(3, apart=True), bytes(16))
     assert counts.items.sensitive_values.tolist() == [[FIXED_POINT] * 3, [0] * 3]
     assert counts.edges.sensitive_values.tolist() == [[[FIXED_POINT]] * 3, [[0]] * 3]
 
@@ -47,10 +49,10 @@ def test_users_within_the_limit_count_in_full(engine: Engine, counting: str) -> 
 def test_roots_fill_the_sum_of_squares(records: int, data: st.DataObject) -> None:
     limit = data.draw(st.one_of(st.integers(1, records - 1), st.just(records - 1)))
     log = EventLog.of([(7, item) for item in range(records)], items=range(records), counting="users")
-    found = LOCAL.measure(log, Scale(limit, norm="l2"), bytes(16))
-    (weight,) = set(found.items.sensitive_values.tolist())
+    measured = LOCAL.measure(log, WeightToThreshold(limit, norm="l2"), bytes(16))
+    (weight,) = set(measured.items.sensitive_values.tolist())
     assert records * weight**2 <= limit * FIXED_POINT**2 < records * (weight + 1) ** 2
-    assert found.edges.sensitive_values.ravel().tolist() == [weight] * records
+    assert measured.edges.sensitive_values.ravel().tolist() == [weight] * records
 
 
 @pytest.mark.parametrize("rows", [3, 2**16, 2**17 + 1, 2**18 + 5])
@@ -65,7 +67,7 @@ def test_no_number_of_records_overflows(rows: int, limit: int) -> None:
     }
     source = TableSource(pa.table(columns))
     log = EventLog(source=source, roles=Roles("user", "item", "times"), catalogue=Catalogue.of(range(3)))
-    found = LOCAL.measure(log, Scale(limit), bytes(16)).items.sensitive_values.tolist()
+    values = LOCAL.measure(log, WeightToThreshold(limit), bytes(16)).items.sensitive_values.tolist()
     weight = FIXED_POINT * limit // (rows * times)
-    assert found == [weight * times * len(range(at, rows, 3)) for at in range(3)]
-    assert sum(found) <= limit * FIXED_POINT
+    assert values == [weight * times * len(range(at, rows, 3)) for at in range(3)]
+    assert sum(values) <= limit * FIXED_POINT

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headcount.bounds import Bounded, Cells, Sensitivity, draws
+from headcount.bounds import Bounded, GroupCells, Sensitivity, draws
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.grid import Grid
@@ -24,17 +24,17 @@ from tests.support.distributions import LEVEL, binomial
 GRID = Grid.of({"x": {"from": 0, "to": 4, "bins": 4}})
 Row = tuple[int, int | None, int]  # person, household, x
 
-rows_of_people = st.lists(
+rows_by_user = st.lists(
     st.tuples(st.integers(0, 7), st.sampled_from([0, 0, 0, 1, 2, None]), st.integers(0, 3)), max_size=40
 )
 secrets = st.binary(min_size=16, max_size=16)
 
 
-def bound_of(records: int = 1, people: int = 1) -> Cells:
-    return Cells(GRID, "home", records, people)
+def bound_of(records: int = 1, people: int = 1) -> GroupCells:
+    return GroupCells(GRID, "home", records, people)
 
 
-def counted(rows: list[Row], bound: Cells, secret: bytes, *, grouped: bool = True) -> Bounded:
+def counted(rows: list[Row], bound: GroupCells, secret: bytes, *, grouped: bool = True) -> Bounded:
     table = pa.table(
         {
             "id": pa.array([f"p{who}" for who, _, _ in rows], pa.string()),
@@ -56,7 +56,7 @@ def homes(rows: list[Row]) -> dict[int, int | None]:
     return {who: min(named[who], key=lambda home: (-named[who][home], home), default=None) for who in people}
 
 
-def plain(rows: list[Row], bound: Cells, secret: bytes) -> NDArray[np.int64]:
+def plain(rows: list[Row], bound: GroupCells, secret: bytes) -> NDArray[np.int64]:
     """Keep and count one by one."""
     keys = {who: draws.user_key(secret, f"p{who}") for who, _, _ in rows}
     members: dict[Any, list[int]] = defaultdict(list)
@@ -66,54 +66,56 @@ def plain(rows: list[Row], bound: Cells, secret: bytes) -> NDArray[np.int64]:
     for people in members.values():
         lots = {who: draws.member_draws(np.array([keys[who]], dtype=np.uint64))[0] for who in people}
         for who in sorted(people, key=lots.__getitem__)[: bound.people]:
-            seen: Counter[int] = Counter()
+            occurrences: Counter[int] = Counter()
             drawn = []
             for x in sorted(x for other, _, x in rows if other == who):
                 key, place = np.array([keys[who]], dtype=np.uint64), np.array([x])
-                drawn.append((draws.record_draws(key, place, np.array([seen[x]]))[0], x))
-                seen[x] += 1
+                drawn.append((draws.record_draws(key, place, np.array([occurrences[x]]))[0], x))
+                occurrences[x] += 1
             for _, x in sorted(drawn)[: bound.records]:
                 counts[x] += 1
     return counts
 
 
-@given(rows_of_people, st.integers(1, 3), st.integers(2, 3), secrets)
-def test_cells_equal_a_plain_twin(rows: list[Row], records: int, people: int, secret: bytes) -> None:
+@given(rows_by_user, st.integers(1, 3), st.integers(2, 3), secrets)
+def test_cells_equal_a_plain_loop(rows: list[Row], records: int, people: int, secret: bytes) -> None:
     bound = bound_of(records=records, people=people)
-    found = counted(rows, bound, secret)
-    assert found.sensitive_values.tolist() == plain(rows, bound, secret).tolist()
+    measured = counted(rows, bound, secret)
+    assert measured.sensitive_values.tolist() == plain(rows, bound, secret).tolist()
     shuffled = [rows[at] for at in np.random.default_rng(1).permutation(len(rows))]
-    assert counted(shuffled, bound, secret).sensitive_values.tolist() == found.sensitive_values.tolist()
+    assert counted(shuffled, bound, secret).sensitive_values.tolist() == measured.sensitive_values.tolist()
 
 
-@given(rows_of_people, st.integers(1, 3), st.integers(2, 3), secrets)
-def test_a_group_that_leaves_moves_cells_by_its_reach_at_most_and_nobody_else(
+@given(rows_by_user, st.integers(1, 3), st.integers(2, 3), secrets)
+def test_a_leaving_group_stays_within_the_sensitivity_and_moves_no_other(
     rows: list[Row], records: int, people: int, secret: bytes
 ) -> None:
     bound = bound_of(records=records, people=people)
     whole = counted(rows, bound, secret)
-    assert whole.sensitivity == Sensitivity(l1=bound.reach, l2_squared=bound.reach**2, linf=bound.reach)
+    assert whole.sensitivity == Sensitivity(
+        l1=bound.max_records_of_group, l2_squared=bound.max_records_of_group**2, linf=bound.max_records_of_group
+    )
     own = homes(rows)
-    for home in {each for each in own.values() if each is not None}:
+    for home in {group for group in own.values() if group is not None}:
         inside = [row for row in rows if own[row[0]] == home]
         rest = counted([row for row in rows if own[row[0]] != home], bound, secret)
         moved = whole.sensitive_values - rest.sensitive_values
-        assert np.abs(moved).sum() <= bound.reach
+        assert np.abs(moved).sum() <= bound.max_records_of_group
         assert moved.tolist() == counted(inside, bound, secret).sensitive_values.tolist()
 
 
-@given(rows_of_people, st.integers(1, 3), st.integers(2, 3), secrets)
-def test_one_person_moves_cells_by_no_more_than_a_group(
+@given(rows_by_user, st.integers(1, 3), st.integers(2, 3), secrets)
+def test_one_user_moves_cells_no_more_than_a_group(
     rows: list[Row], records: int, people: int, secret: bytes
 ) -> None:
     bound = bound_of(records=records, people=people)
     whole = counted(rows, bound, secret).sensitive_values
     for who in {row[0] for row in rows}:
         rest = counted([row for row in rows if row[0] != who], bound, secret).sensitive_values
-        assert np.abs(whole - rest).sum() <= 2 * records <= bound.reach
+        assert np.abs(whole - rest).sum() <= 2 * records <= bound.max_records_of_group
 
 
-@given(rows_of_people, st.integers(1, 3), secrets)
+@given(rows_by_user, st.integers(1, 3), secrets)
 def test_without_groups_everyone_stands_alone(rows: list[Row], records: int, secret: bytes) -> None:
     bound = bound_of(records=records)
     alone: list[Row] = [(who, None, x) for who, _, x in rows]
@@ -135,10 +137,10 @@ def test_members_and_records_are_drawn_uniformly() -> None:
     kept = counted(people, bound_of(records=1, people=2), secret).sensitive_values
     single = counted(records, bound_of(records=1), secret).sensitive_values
     assert kept.sum() == 2 * homes
-    assert all(binomial(int(each), homes, 1 / 4) > LEVEL for each in single)
+    assert all(binomial(int(count), homes, 1 / 4) > LEVEL for count in single)
     # of two kept, a cell's two people are one with probability 3/7, and both with 1/28
     variance = homes * (3 / 7 + 4 / 28 - 1 / 4)
-    assert all(abs(each - homes / 2) < 6 * np.sqrt(variance) for each in kept)
+    assert all(abs(count - homes / 2) < 6 * np.sqrt(variance) for count in kept)
     by_name: list[Row] = [(who, 0, int(f"p{who}" > "p4")) for who in range(9)]
     first = [
         counted(by_name, bound_of(records=1, people=2), bytes([n] * 16)).sensitive_values[0] for n in range(40)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headcount.bounds import Cells
+from headcount.bounds import GroupCells
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
@@ -60,12 +60,12 @@ Kept = tuple[Grid, str | None, int, int]
 
 
 def local(log: EventLog, kept: Kept, secret: bytes) -> list[int]:
-    counts: list[int] = LocalEngine(threads=1).measure(log, Cells(*kept), secret).sensitive_values.tolist()
+    counts: list[int] = LocalEngine(threads=1).measure(log, GroupCells(*kept), secret).sensitive_values.tolist()
     return counts
 
 
 def plain(log: EventLog, kept: Kept, secret: bytes) -> NDArray[np.int64]:
-    return ReferenceEngine().measure(log, Cells(*kept), secret).sensitive_values
+    return ReferenceEngine().measure(log, GroupCells(*kept), secret).sensitive_values
 
 
 @pytest.mark.parametrize("kind", IDS)
@@ -93,7 +93,7 @@ def test_cells_are_those_of_plain_python(
     assert local(log_of(rows[::-1], kind, chunk=3, **how), (grid, groups, records, people), secret) == slow
 
 
-def test_people_beyond_the_limit_of_a_group_and_records_beyond_that_of_a_person() -> None:
+def test_users_and_records_beyond_their_bounds_are_sampled() -> None:
     many: list[Row] = [(who, 0, age, "cook") for who in range(7) for age in (1.0, 20.0, 70.0, 70.0)]
     for number in range(20):
         secret = bytes([number] * 16)
@@ -103,17 +103,17 @@ def test_people_beyond_the_limit_of_a_group_and_records_beyond_that_of_a_person(
     assert plain(log_of(many, "texts"), (GRID, None, 4, 1), bytes(16)).tolist() == [7, 0, 0, 7, 0, 0, 14, 0, 0]
 
 
-def test_somebody_in_several_groups_is_in_that_of_most_records_then_in_the_first_by_name() -> None:
+def test_a_user_in_several_groups_counts_in_the_most_frequent_then_the_first_by_name() -> None:
     """The last person is torn between two households with a member each, of whom two are kept."""
     texts: list[Row] = [(0, 1, 1.0, "cook"), (1, 2, 20.0, "cook"), (2, 1, 70.0, "cook"), (2, 2, 70.0, "cook")]
     for more, home in (((2, 1, 70.0, "cook"), 1), ((2, 2, 70.0, "cook"), 2)):
         kept = [plain(log_of([*texts, more], "texts"), (GRID, "home", 1, 1), bytes([n] * 16)) for n in range(40)]
         rival = 0 if home == 1 else 3
-        assert {(int(each[rival]), int(each[6])) for each in kept} == {(0, 1), (1, 0)}
-        assert {int(each[3 - rival]) for each in kept} == {1}
+        assert {(int(user_row[rival]), int(user_row[6])) for user_row in kept} == {(0, 1), (1, 0)}
+        assert {int(user_row[3 - rival]) for user_row in kept} == {1}
     tied = [plain(log_of(texts, "texts"), (GRID, "home", 1, 1), bytes([n] * 16)) for n in range(40)]
-    assert {int(each[0]) for each in tied} == {1}  # "B" comes before "b"
-    assert {int(each[3]) for each in tied} == {0, 1}
+    assert {int(user_row[0]) for user_row in tied} == {1}  # "B" comes before "b"
+    assert {int(user_row[3]) for user_row in tied} == {0, 1}
 
 
 def test_no_rows_and_rows_that_do_not_count() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import headcount as hc
 from headcount._internal.arrays import Draws
-from headcount.bounds import Support, SupportCounts, draws
+from headcount.bounds import BoundedKeySupport, KeySupport, draws
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
@@ -54,10 +54,10 @@ def log_of(rows: Sequence[Row], *, chunk: int | None = None, **more: Any) -> Eve
     return hc.read_events(table, user="user", item="item", select_items=True, **more)
 
 
-def counted(made: SupportCounts) -> dict[Any, int]:
-    found = dict(zip(made.sensitive_ids.to_pylist(), made.sensitive_people.tolist(), strict=True))
-    assert len(found) == len(made.sensitive_ids)
-    return found
+def counted(support: BoundedKeySupport) -> dict[Any, int]:
+    counts = dict(zip(support.sensitive_ids.to_pylist(), support.sensitive_users.tolist(), strict=True))
+    assert len(counts) == len(support.sensitive_ids)
+    return counts
 
 
 HOW: list[dict[str, Any]] = [
@@ -73,31 +73,29 @@ HOW: list[dict[str, Any]] = [
 @settings(deadline=None)
 @given(rows, st.integers(1, 5), st.sampled_from(HOW), st.sampled_from([None, 1, 7]))
 def test_the_engines_agree(rows: list[Row], limit: int, how: dict[str, Any], chunk: int | None) -> None:
-    slow = counted(ReferenceEngine().measure(log_of(rows, **how), Support(limit), SECRET))
-    assert counted(LocalEngine().measure(log_of(rows, chunk=chunk, **how), Support(limit), SECRET)) == slow
-    assert counted(LocalEngine().measure(log_of(rows[::-1], **how), Support(limit), SECRET)) == slow
+    slow = counted(ReferenceEngine().measure(log_of(rows, **how), KeySupport(limit), SECRET))
+    assert counted(LocalEngine().measure(log_of(rows, chunk=chunk, **how), KeySupport(limit), SECRET)) == slow
+    assert counted(LocalEngine().measure(log_of(rows[::-1], **how), KeySupport(limit), SECRET)) == slow
 
 
 @settings(deadline=None)
 @given(rows, st.integers(1, 4), st.sampled_from(HOW))
-def test_a_person_who_joins_changes_what_they_keep_themselves_alone(
-    rows: list[Row], limit: int, how: dict[str, Any]
-) -> None:
+def test_a_joining_user_changes_no_other_selection(rows: list[Row], limit: int, how: dict[str, Any]) -> None:
     """Removing any one user takes 1 from at most ``limit`` items, and changes nothing else."""
     for engine in ENGINES:
-        everyone = Counter(counted(engine.measure(log_of(rows, **how), Support(limit), SECRET)))
+        everyone = Counter(counted(engine.measure(log_of(rows, **how), KeySupport(limit), SECRET)))
         for user in {row[0] for row in rows}:
             others = [row for row in rows if row[0] != user]
-            without = Counter(counted(engine.measure(log_of(others, **how), Support(limit), SECRET)))
+            without = Counter(counted(engine.measure(log_of(others, **how), KeySupport(limit), SECRET)))
             alone = [row for row in rows if row[0] == user]
-            own = Counter(counted(engine.measure(log_of(alone, **how), Support(limit), SECRET)))
+            own = Counter(counted(engine.measure(log_of(alone, **how), KeySupport(limit), SECRET)))
             assert everyone == without + own
             assert sum(own.values()) <= limit
             assert set(own.values()) <= {1}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_choice_by_place_would_be_seen(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_selection_by_position_is_rejected(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken twin: keys by the place of an item in the private list, which hangs on who came first."""
     from headcount.engines.local.measures import key_support as fast
 
@@ -109,12 +107,12 @@ def test_a_choice_by_place_would_be_seen(engine: Engine, monkeypatch: pytest.Mon
     places: dict[Any, int] = {}
     monkeypatch.setattr(draws, "user_key", lambda _, raw: places.setdefault(raw, len(places) + 1))
     rows: list[Row] = [(user, item, None, 1) for user in range(12) for item in range(user % 5, 9)]
-    everyone = Counter(counted(engine.measure(log_of(rows), Support(2), SECRET)))
+    everyone = Counter(counted(engine.measure(log_of(rows), KeySupport(2), SECRET)))
     differs = False
     for user in range(12):
         places.clear()
         without = Counter(
-            counted(engine.measure(log_of([row for row in rows if row[0] != user]), Support(2), SECRET))
+            counted(engine.measure(log_of([row for row in rows if row[0] != user]), KeySupport(2), SECRET))
         )
         places.clear()
         moved = sum(abs(everyone[item] - without[item]) for item in {*everyone, *without})
@@ -123,49 +121,49 @@ def test_a_choice_by_place_would_be_seen(engine: Engine, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_each_person_counts_once_per_item(engine: Engine) -> None:
+def test_a_user_counts_once_per_item(engine: Engine) -> None:
     rows = [("ann", "tea", None, 1)] * 50 + [("ann", "rye", None, 1), ("bob", "tea", None, 1)]
-    assert counted(engine.measure(log_of(rows), Support(2), SECRET)) == {"tea": 2, "rye": 1}
-    assert sum(counted(engine.measure(log_of(rows), Support(1), SECRET)).values()) == 2
+    assert counted(engine.measure(log_of(rows), KeySupport(2), SECRET)) == {"tea": 2, "rye": 1}
+    assert sum(counted(engine.measure(log_of(rows), KeySupport(1), SECRET)).values()) == 2
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_item_of_a_person_is_as_likely_to_be_kept(engine: Engine) -> None:
+def test_every_item_of_a_user_is_equally_likely_to_be_kept(engine: Engine) -> None:
     """3 of 8 items by each of 4,000 people: 1,500 each, deviation 30.6; six of these are a false alarm in 10⁸."""
     users = 400 if isinstance(engine, ReferenceEngine) else 4_000
     rows: list[Row] = [
         (user, item, None, 1) for user in range(users) for item in range(8) for _ in range(1 + item % 2)
     ]
-    found = counted(engine.measure(log_of(rows), Support(3), SECRET))
-    assert sum(found.values()) == 3 * users
-    assert all(abs(people - users * 3 / 8) < 6 * (users * 15 / 64) ** 0.5 for people in found.values())
+    counts = counted(engine.measure(log_of(rows), KeySupport(3), SECRET))
+    assert sum(counts.values()) == 3 * users
+    assert all(abs(people - users * 3 / 8) < 6 * (users * 15 / 64) ** 0.5 for people in counts.values())
 
 
 def test_another_secret_is_another_choice() -> None:
     rows: list[Row] = [(user, item, None, 1) for user in range(40) for item in range(9)]
-    one, other = (
-        counted(LocalEngine().measure(log_of(rows), Support(3), secret)) for secret in (SECRET, bytes(16))
+    first, other = (
+        counted(LocalEngine().measure(log_of(rows), KeySupport(3), secret)) for secret in (SECRET, bytes(16))
     )
-    assert one != other
+    assert first != other
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_one_context_of_each_person(engine: Engine) -> None:
+def test_one_context_per_user(engine: Engine) -> None:
     rows: list[Row] = [
         ("ann", "tea", "AM", 1), ("ann", "tea", "AM", 1), ("ann", "rye", "PM", 1), ("ann", "fig", None, 1),
         ("bob", "oat", "night", 1),
         ("cy", "rye", "AM", 1), ("cy", "tea", "PM", 5),
     ]  # fmt: skip
     log = log_of(rows, context="part", contexts="AM,PM", context_of="user", times="times")
-    assert counted(engine.measure(log, Support(9), SECRET)) == {"tea": 2, "oat": 1}
+    assert counted(engine.measure(log, KeySupport(9), SECRET)) == {"tea": 2, "oat": 1}
     alike = replace(log, context_of="record")
-    assert counted(engine.measure(alike, Support(9), SECRET)) == {"tea": 2, "rye": 2, "fig": 1, "oat": 1}
+    assert counted(engine.measure(alike, KeySupport(9), SECRET)) == {"tea": 2, "rye": 2, "fig": 1, "oat": 1}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_rows_without_user_or_item(engine: Engine) -> None:
     rows: list[Row] = [("ann", "tea", None, 1), ("bob", None, None, 1), (None, "rye", None, 1)]
-    assert counted(engine.measure(log_of(rows), Support(2), SECRET)) == {"tea": 1}
+    assert counted(engine.measure(log_of(rows), KeySupport(2), SECRET)) == {"tea": 1}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -182,23 +180,23 @@ def test_ids_of_any_type(engine: Engine, kind: pa.DataType) -> None:
         }
     )
     log = hc.read_events(table, user="user", item="item", select_items=True)
-    assert counted(engine.measure(log, Support(2), SECRET)) == {items[0]: 2, items[1]: 1}
+    assert counted(engine.measure(log, KeySupport(2), SECRET)) == {items[0]: 2, items[1]: 1}
 
 
 def test_a_log_without_rows_or_columns() -> None:
-    assert counted(LocalEngine().measure(log_of([]), Support(2), SECRET)) == {}
+    assert counted(LocalEngine().measure(log_of([]), KeySupport(2), SECRET)) == {}
     nothing = pa.table({"user": pa.nulls(0), "item": pa.nulls(0)})
     assert (
         counted(
             LocalEngine().measure(
-                hc.read_events(nothing, user="user", item="item", select_items=True), Support(2), SECRET
+                hc.read_events(nothing, user="user", item="item", select_items=True), KeySupport(2), SECRET
             )
         )
         == {}
     )
 
 
-def test_many_people_and_items() -> None:
+def test_engines_agree_on_many_users_and_items() -> None:
     """Tables of ids, and room for histories, grow over many batches."""
     generator = np.random.default_rng(3)
     table = pa.table(
@@ -208,17 +206,19 @@ def test_many_people_and_items() -> None:
         }
     )
     pieces = pa.Table.from_batches(table.to_batches(max_chunksize=999))
-    one, other = (
+    reference_counts, other = (
         counted(
-            made.measure(hc.read_events(each, user="user", item="item", select_items=True), Support(2), SECRET)
+            engine.measure(
+                hc.read_events(source, user="user", item="item", select_items=True), KeySupport(2), SECRET
+            )
         )
-        for made, each in ((ReferenceEngine(), table), (LocalEngine(), pieces))
+        for engine, source in ((ReferenceEngine(), table), (LocalEngine(), pieces))
     )
-    assert one == other
-    assert sum(one.values()) > 9_000
+    assert reference_counts == other
+    assert sum(reference_counts.values()) > 9_000
 
 
 def test_a_limit_must_be_a_number() -> None:
     for engine in ENGINES:
         with pytest.raises(UsageError, match="select_limit"):
-            engine.measure(log_of([]), Support(0), SECRET)
+            engine.measure(log_of([]), KeySupport(0), SECRET)

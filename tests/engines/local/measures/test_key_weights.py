@@ -11,24 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.bounds import Bound, Hints, Spread, SpreadWeights, Variety, certify_spread
+from headcount.bounds import Bound, BoundedKeyWeights, DistinctItemsSign, KeyHints, KeyWeights, seal_key_weights
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from tests.reference.engine import ReferenceEngine
 
 ITEMS = ["tea", "rye", "oat", "fig", ""]
-HINTS = Hints(pa.array(["fig", "oat", "rye"]), np.array([0, 90, 300]), np.array([500, 1, 2]))
+HINTS = KeyHints(pa.array(["fig", "oat", "rye"]), np.array([0, 90, 300]), np.array([500, 1, 2]))
 CEILINGS = ((1, 60_000), (2, 50_000), (4, 40_000))
 BOUNDS: tuple[Bound[Any], ...] = (
-    Variety(),
-    Spread("shares"),
-    Spread("shares", 2),
-    Spread("one"),
-    Spread("one", hints=HINTS),
-    Spread("roots", 4, CEILINGS),
-    Spread("roots", 2, CEILINGS),
-    Spread("roots", 3, CEILINGS, HINTS),
+    DistinctItemsSign(),
+    KeyWeights("shares"),
+    KeyWeights("shares", 2),
+    KeyWeights("one"),
+    KeyWeights("one", hints=HINTS),
+    KeyWeights("roots", 4, CEILINGS),
+    KeyWeights("roots", 2, CEILINGS),
+    KeyWeights("roots", 3, CEILINGS, HINTS),
 )
 
 rows = st.lists(
@@ -45,17 +45,17 @@ def log_of(visits: list[tuple[str, str, str]], how: str) -> hc.EventLog:
 
 
 def shown(engine: Engine, log: hc.EventLog, bound: Bound[Any], secret: bytes) -> dict[Any, int]:
-    found = engine.measure(log, bound, secret)
-    if isinstance(found, SpreadWeights):
-        return dict(zip(found.sensitive_ids.to_pylist(), found.sensitive_weights.tolist(), strict=True))
-    return {"variety": int(found.sensitive_values[0])}
+    measured = engine.measure(log, bound, secret)
+    if isinstance(measured, BoundedKeyWeights):
+        return dict(zip(measured.sensitive_ids.to_pylist(), measured.sensitive_weights.tolist(), strict=True))
+    return {"variety": int(measured.sensitive_values[0])}
 
 
 @pytest.mark.parametrize("how", ["plain", "own"])
 @pytest.mark.parametrize("bound", BOUNDS, ids=str)
 @settings(max_examples=15)
 @given(visits=rows, secret=secrets)
-def test_engines_agree_and_one_person_moves_no_more_than_is_declared(
+def test_engines_agree_and_one_user_stays_within_the_sensitivity(
     bound: Bound[Any], how: str, visits: list[tuple[str, str, str]], secret: bytes
 ) -> None:
     whole = shown(LocalEngine(threads=1), log_of(visits, how), bound, secret)
@@ -68,12 +68,12 @@ def test_engines_agree_and_one_person_moves_no_more_than_is_declared(
             LocalEngine(threads=1), log_of([row for row in visits if row[0] != person], how), bound, secret
         )
         together = {item: own.get(item, 0) + rest.get(item, 0) for item in own | rest}
-        assert isinstance(bound, Variety) or together == whole, "what others add changed"
-        _check_reach(bound, own)
+        assert isinstance(bound, DistinctItemsSign) or together == whole, "what others add changed"
+        _check_sensitivity(bound, own)
 
 
-def _check_reach(bound: Bound[Any], own: dict[Any, int]) -> None:
-    if not isinstance(bound, Spread):
+def _check_sensitivity(bound: Bound[Any], own: dict[Any, int]) -> None:
+    if not isinstance(bound, KeyWeights):
         assert abs(own["variety"]) <= 64
     elif bound.rule == "roots":
         assert sum(weight**2 for weight in own.values()) <= 2**32
@@ -83,29 +83,29 @@ def _check_reach(bound: Bound[Any], own: dict[Any, int]) -> None:
         assert sum(own.values()) <= {"shares": 4096, "one": 1}[bound.rule]
 
 
-def test_the_same_items_of_a_person_count_in_every_round() -> None:
+def test_the_same_items_of_a_user_count_in_every_round() -> None:
     """Whoever has more items than count keeps the same ones, whatever the hints say; else T would be of others."""
     log = log_of([("ann", f"item {n}", "A") for n in range(40)], "plain")
-    first = LocalEngine().measure(log, Spread("roots", 8, ((8, 40_000),)), bytes(16))
+    first = LocalEngine().measure(log, KeyWeights("roots", 8, ((8, 40_000),)), bytes(16))
     factors = np.arange(1, 9)
-    again = Spread("roots", 8, ((8, 40_000),), Hints(first.sensitive_ids, factors))
+    again = KeyWeights("roots", 8, ((8, 40_000),), KeyHints(first.sensitive_ids, factors))
     second = LocalEngine().measure(log, again, bytes(16))
     assert second.sensitive_ids == first.sensitive_ids
     assert np.argsort(second.sensitive_weights).tolist() == list(range(8)), "more for what the hints speak for"
 
 
-def test_people_beyond_their_most_items_take_turns_by_secret() -> None:
+def test_users_beyond_the_maximum_items_are_sampled_by_secret() -> None:
     log = log_of([("ann", f"item {n}", "A") for n in range(40)], "plain")
-    kept = {tuple(shown(LocalEngine(), log, Spread("roots", 8, ((8, 9),)), bytes([n] * 16))) for n in range(9)}
+    kept = {tuple(shown(LocalEngine(), log, KeyWeights("roots", 8, ((8, 9),)), bytes([n] * 16))) for n in range(9)}
     assert len(kept) > 5
 
 
 def test_weights_tell_nothing_of_themselves() -> None:
-    made = certify_spread(pa.array(["tea"]), np.array([3]), [True], Spread("shares"))
-    assert (repr(made), repr(HINTS)) == ("<SpreadWeights by shares>", "<Hints>")
-    assert not hasattr(made, "__len__")
+    weights = seal_key_weights(pa.array(["tea"]), np.array([3]), [True], KeyWeights("shares"))
+    assert (repr(weights), repr(HINTS)) == ("<BoundedKeyWeights by shares>", "<KeyHints>")
+    assert not hasattr(weights, "__len__")
     with pytest.raises(TypeError, match="bounding alone"):
-        SpreadWeights(pa.array(["tea"]), np.array([3]), Spread("shares"), object())
+        BoundedKeyWeights(pa.array(["tea"]), np.array([3]), KeyWeights("shares"), object())
 
 
 @pytest.mark.parametrize(
@@ -113,6 +113,6 @@ def test_weights_tell_nothing_of_themselves() -> None:
 )
 def test_roots_need_ceilings_for_all(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="at most 512"):
-        Spread("roots", **wrong)
+        KeyWeights("roots", **wrong)
     with pytest.raises(UsageError, match="too large"):
-        Spread("roots", 4, CEILINGS, Hints(pa.array(["tea"]), np.array([5_000])))
+        KeyWeights("roots", 4, CEILINGS, KeyHints(pa.array(["tea"]), np.array([5_000])))

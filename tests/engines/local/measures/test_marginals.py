@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headcount.bounds import Bounded, Cells, Marginals, Places, beside, total_distance
+from headcount.bounds import Bounded, ColumnPlaces, GroupCells, Marginals, concatenate_tables, total_distance
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
@@ -18,7 +18,7 @@ from headcount.events.user_table import read_people
 from tests.reference.engine import ReferenceEngine
 from tests.support.small_logs import secrets
 
-TABLES: tuple[Places, ...] = ((), (0,), (1,), (0, 1), (0, 2), (0, 1, 2))
+TABLES: tuple[ColumnPlaces, ...] = ((), (0,), (1,), (0, 1), (0, 2), (0, 1, 2))
 NARROW = Grid.of({"a": {"edges": [0, 1, 2]}, "b": {"edges": [0, 1, 2, 3]}, "c": {"values": [0, 1]}})
 WIDE = Grid.of({**NARROW.to_json(), **{f"x{n}": {"from": 0, "to": 90, "bins": 90} for n in range(8)}})
 
@@ -30,10 +30,12 @@ def log_of(rows: list[Row]) -> EventLog:
     columns = {name: [row[at] for row in rows] for at, name in enumerate(("id", *"abc"))}
     columns |= {"home": [row[0] // 2 for row in rows]}
     columns |= {f"x{n}": [(row[0] + n) % 9 for row in rows] for n in range(8)}
-    return read_people(pa.table({name: pa.array(each, pa.int64()) for name, each in columns.items()}), user="id")
+    return read_people(
+        pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()}), user="id"
+    )
 
 
-def measured(engine: Engine, rows: list[Row], cells: Cells, secret: bytes) -> tuple[Bounded, ...]:
+def measured(engine: Engine, rows: list[Row], cells: GroupCells, secret: bytes) -> tuple[Bounded, ...]:
     return engine.measure(log_of(rows), Marginals(cells, TABLES), secret).tables
 
 
@@ -43,14 +45,14 @@ def test_tables_are_those_of_plain_python_and_add_cells_up(
     rows: list[Row], groups: str | None, records: int, people: int, secret: bytes
 ) -> None:
     for grid in (NARROW, WIDE):
-        cells = Cells(grid, groups, records, people if groups else 1)
+        cells = GroupCells(grid, groups, records, people if groups else 1)
         fast, plain = (
             measured(engine, rows, cells, secret) for engine in (LocalEngine(threads=1), ReferenceEngine())
         )
-        for one, other in zip(fast, plain, strict=True):
-            assert np.array_equal(one.sensitive_values, other.sensitive_values)
-            assert one.sensitivity == other.sensitivity
-    cells = Cells(NARROW, groups, records, people if groups else 1)
+        for fast_table, other in zip(fast, plain, strict=True):
+            assert np.array_equal(fast_table.sensitive_values, other.sensitive_values)
+            assert fast_table.sensitivity == other.sensitivity
+    cells = GroupCells(NARROW, groups, records, people if groups else 1)
     whole = LocalEngine(threads=1).measure(log_of(rows), cells, secret).sensitive_values.reshape(NARROW.shape)
     for table, columns in zip(measured(LocalEngine(threads=1), rows, cells, secret), TABLES, strict=True):
         others = tuple(place for place in range(3) if place not in columns)
@@ -59,18 +61,18 @@ def test_tables_are_those_of_plain_python_and_add_cells_up(
 
 @settings(max_examples=20)
 @given(rows, st.sampled_from([None, "home"]), st.integers(1, 3))
-def test_nobody_moves_a_table_or_several_further_than_declared(
+def test_one_user_stays_within_the_sensitivity_of_one_or_several_tables(
     rows: list[Row], groups: str | None, records: int
 ) -> None:
-    cells, size = Cells(WIDE, groups, records, 2 if groups else 1), 2 if groups else 1
+    cells, size = GroupCells(WIDE, groups, records, 2 if groups else 1), 2 if groups else 1
     whole = measured(LocalEngine(threads=1), rows, cells, bytes(16))
-    estimates = [np.full(each.shape, 1.0) for each in whole]
-    for one in {row[0] // size for row in rows}:
-        rest = measured(LocalEngine(threads=1), [row for row in rows if row[0] // size != one], cells, bytes(16))
+    estimates = [np.full(table_values.shape, 1.0) for table_values in whole]
+    for user in {row[0] // size for row in rows}:
+        rest = measured(LocalEngine(threads=1), [row for row in rows if row[0] // size != user], cells, bytes(16))
         for maps in (
             lambda tables: tables,
-            lambda tables: [beside(tables)],
-            lambda tables: [total_distance(*each) for each in zip(tables, estimates, strict=True)],
+            lambda tables: [concatenate_tables(tables)],
+            lambda tables: [total_distance(*pair) for pair in zip(tables, estimates, strict=True)],
         ):
             for more, fewer in zip(maps(whole), maps(rest), strict=True):
                 step, reach = more.sensitive_values - fewer.sensitive_values, more.sensitivity
@@ -79,26 +81,26 @@ def test_nobody_moves_a_table_or_several_further_than_declared(
                 assert np.abs(step).max() <= reach.linf
 
 
-def test_somebody_moves_several_tables_as_far_as_is_declared() -> None:
-    alone = measured(LocalEngine(threads=1), [(0, 0, 0, 0)] * 3, Cells(WIDE, records=3), bytes(16))
-    together = beside(alone)
+def test_one_user_attains_the_sensitivity_of_several_tables() -> None:
+    alone = measured(LocalEngine(threads=1), [(0, 0, 0, 0)] * 3, GroupCells(WIDE, records=3), bytes(16))
+    together = concatenate_tables(alone)
     assert together.sensitive_values.sum() == together.sensitivity.l1 == 18
     assert (together.sensitive_values**2).sum() == together.sensitivity.l2_squared == 54
 
 
-def test_equal_records_of_a_wide_grid_are_told_apart() -> None:
+def test_equal_records_of_a_wide_grid_stay_separate() -> None:
     """Their number among equal ones hangs on person and cell, which do not fit into one number of 64 bits."""
     rows: list[Row] = [(who, who % 2, 0, 0) for who in range(6) for _ in range(4)]
-    kept = measured(LocalEngine(threads=1), rows, Cells(WIDE, records=2), bytes(16))
+    kept = measured(LocalEngine(threads=1), rows, GroupCells(WIDE, records=2), bytes(16))
     assert kept[1].sensitive_values.tolist() == [6, 6]
 
 
 @pytest.mark.parametrize("table", [(1, 0), (0, 0), (3,), (-1,)])
-def test_what_is_no_table_of_the_grid_is_refused(table: Places) -> None:
+def test_what_is_no_table_of_the_grid_is_refused(table: ColumnPlaces) -> None:
     with pytest.raises(ValueError, match="some of 3 columns"):
-        Marginals(Cells(NARROW), (table,))
+        Marginals(GroupCells(NARROW), (table,))
 
 
 def test_too_many_cells_are_refused() -> None:
     with pytest.raises(UsageError, match="ask for fewer columns at a time"):
-        Marginals(Cells(WIDE), (tuple(range(3, 7)),))
+        Marginals(GroupCells(WIDE), (tuple(range(3, 7)),))

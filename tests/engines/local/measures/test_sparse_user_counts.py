@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headcount.bounds import CountTable, People
+from headcount.bounds import CountTable, UsersPerColumn
 from headcount.bounds.counts.kernels import sparse_user_counts as people_kernels
 from headcount.engines.local.engine import LocalEngine
-from headcount.engines.local.measures.sparse_user_counts import PeopleTable, merged
+from headcount.engines.local.measures.sparse_user_counts import UserTable, merge_tables
 from headcount.engines.local.pack import pack
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
@@ -43,31 +43,31 @@ def large(stride: int) -> EventLog:
 @pytest.mark.parametrize("stride", [1, 64])
 def test_tables_grow(table: CountTable, stride: int, tmp_path: Path) -> None:
     log = large(stride)
-    expected = ReferenceEngine().measure(log, People(table), bytes(16))
+    expected = ReferenceEngine().measure(log, UsersPerColumn(table), bytes(16))
     assert expected.sensitive_columns.size > 8 * 2**10
-    assert expected.sensitive_people.max() > 5
+    assert expected.sensitive_users.max() > 5
     stored = read_events(pack(log, tmp_path / "store"))
     engines = (LocalEngine(threads=1), LocalEngine(threads=3, memory=20_000))
     for source, engine in ((log, engines[0]), (log, engines[1]), (stored, engines[0]), (stored, engines[1])):
-        found = engine.measure(source, People(table), bytes(16))
-        assert found.size == expected.size
-        assert found.sensitive_columns.tolist() == expected.sensitive_columns.tolist()
-        assert found.sensitive_people.tolist() == expected.sensitive_people.tolist()
+        counts = engine.measure(source, UsersPerColumn(table), bytes(16))
+        assert counts.size == expected.size
+        assert counts.sensitive_columns.tolist() == expected.sensitive_columns.tolist()
+        assert counts.sensitive_users.tolist() == expected.sensitive_users.tolist()
 
 
 def test_tables_are_put_together_in_the_order_of_columns() -> None:
     generator, everything = np.random.default_rng(1), Counter[int]()
-    tables = [PeopleTable() for _ in range(4)]
+    tables = [UserTable() for _ in range(4)]
     for table in tables[:3]:  # one stays empty
         columns = generator.choice(10**6, 500, replace=False)
         columns[:100] = np.arange(100)  # in all of them
         people = generator.integers(1, 9, 500)
         held, counts, _ = people_kernels.new_table(1 << 10)
         held[:500], counts[:500] = columns, people
-        table.held = people_kernels.Slots(held, counts, 500)
+        table.held = people_kernels.UserCountTable(held, counts, 500)
         everything += Counter(dict(zip(columns.tolist(), people.tolist(), strict=True)))
-    found, counted = merged(tables)
-    assert dict(zip(found.tolist(), counted.tolist(), strict=True)) == everything
-    assert found.tolist() == sorted(everything)
-    assert found.dtype == counted.dtype == np.int32
-    assert merged(tables)[0].tolist() == []  # the tables were let go
+    merged_columns, counted = merge_tables(tables)
+    assert dict(zip(merged_columns.tolist(), counted.tolist(), strict=True)) == everything
+    assert merged_columns.tolist() == sorted(everything)
+    assert merged_columns.dtype == counted.dtype == np.int32
+    assert merge_tables(tables)[0].tolist() == []  # the tables were let go

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.bounds import FIXED_POINT, UNDRAWN, Norm, Taggers, TagMarginals, TagPairs, TagWeights
+from headcount.bounds import FIXED_POINT, NO_SECRET, Norm, Taggers, TagMarginals, TagPairs, TagWeights
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.tag_log import TagLog, read_tags
@@ -50,9 +50,9 @@ Weights = list[list[int]]
 def weights(engine: Engine, log: TagLog, some: Sequence[int], others: Sequence[int], norm: Norm) -> Weights:
     chosen = np.array(some, dtype=np.int64), np.array(others, dtype=np.int64)
     bounds = (Taggers(), TagWeights(norm), TagMarginals(norm), TagPairs(*chosen, norm))
-    made = [engine.measure(log, bound, UNDRAWN).sensitive_values for bound in bounds]
-    assert all(each.dtype == np.int64 for each in made)
-    return [each.tolist() for each in made]
+    measured = [engine.measure(log, bound, NO_SECRET).sensitive_values for bound in bounds]
+    assert all(sums.dtype == np.int64 for sums in measured)
+    return [sums.tolist() for sums in measured]
 
 
 def local(log: TagLog, some: Sequence[int], others: Sequence[int], norm: Norm) -> Weights:
@@ -90,6 +90,6 @@ def test_one_who_tags_a_great_deal(norm: Norm) -> None:
     assert local(log, range(300), range(300), norm)[3] == whole
 
 
-def test_nobody() -> None:
+def test_an_empty_log_has_zero_weights() -> None:
     assert plain(log_of([]), [0], [1, 2], "l2") == local(log_of([]), [0], [1, 2], "l2")
     assert plain(log_of([]), [], [], "l1") == local(log_of([]), [], [], "l1")

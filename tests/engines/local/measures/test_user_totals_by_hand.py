@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.bounds import UNDRAWN, FixedRange, PersonTotals
+from headcount.bounds import NO_SECRET, FixedRange, UserTotals
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from tests.reference.engine import ReferenceEngine
@@ -53,18 +53,18 @@ def log_of(rows: Sequence[Row], span: Any, *, chunk: int | None = None, **more: 
 Summed = tuple[int, int, int | None]
 
 
-def summed(engine: Engine, log: hc.EventLog, bound: PersonTotals) -> Summed:
-    made = engine.measure(log, bound, UNDRAWN)
-    users, records = (int(each.sensitive_values[0]) for each in (made.users, made.records))
-    return users, records, None if made.distances is None else int(made.distances.sensitive_values[0])
+def summed(engine: Engine, log: hc.EventLog, bound: UserTotals) -> Summed:
+    totals = engine.measure(log, bound, NO_SECRET)
+    users, records = (int(total.sensitive_values[0]) for total in (totals.users, totals.records))
+    return users, records, None if totals.distances is None else int(totals.distances.sensitive_values[0])
 
 
 def local(log: hc.EventLog, limit: int, within: FixedRange | None) -> Summed:
-    return summed(LocalEngine(threads=1), log, PersonTotals(limit, within))
+    return summed(LocalEngine(threads=1), log, UserTotals(limit, within))
 
 
 def plain(log: hc.EventLog, limit: int, within: FixedRange | None) -> Summed:
-    return summed(ReferenceEngine(), log, PersonTotals(limit, within))
+    return summed(ReferenceEngine(), log, UserTotals(limit, within))
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -77,7 +77,7 @@ def plain(log: hc.EventLog, limit: int, within: FixedRange | None) -> Summed:
 def test_totals_are_those_of_plain_python(
     how: dict[str, Any], rows: list[Row], limit: int, span: tuple[Decimal, Decimal] | None, unit: int
 ) -> None:
-    within = None if span is None else FixedRange.of(*span, unit)
+    within = None if span is None else FixedRange.rounded(*span, unit)
     slow = plain(log_of(rows, span, **how), limit, within)
     assert local(log_of(rows, span, **how), limit, within) == slow
     assert local(log_of(rows[::-1], span, chunk=2, **how), limit, within) == slow
@@ -92,14 +92,14 @@ def test_sums_beyond_64_bits_wrap_around_and_are_cut(many: int, value: float, li
     """A row of many records whose values lie far from the middle: 2^35 · 2^31 for each."""
     rows: Sequence[Row] = [("ann", "tea", value, MANY, None)] * many + [("bob", "tea", 0.0, 2, None)]
     span = (Decimal(0), Decimal(2**20))
-    within, log = FixedRange.of(*span, 2**16), log_of(rows, span, times="times")
+    within, log = FixedRange.rounded(*span, 2**16), log_of(rows, span, times="times")
     slow = plain(log, limit, within)
     assert local(log, limit, within) == slow
     assert slow[2] is not None
-    assert abs(slow[2]) <= (limit + min(limit, 2)) * within.reach
+    assert abs(slow[2]) <= (limit + min(limit, 2)) * within.half_width
 
 
-def test_nobody() -> None:
+def test_an_empty_log_has_zero_totals() -> None:
     log = log_of([], (1, 5))
     assert plain(log, 3, FixedRange(1, 5, 1)) == (0, 0, 0) == local(log, 3, FixedRange(1, 5, 1))
     assert plain(log_of([], None), 3, None) == (0, 0, None)

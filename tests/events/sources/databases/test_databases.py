@@ -21,7 +21,7 @@ import pytest
 
 import headcount as hc
 from headcount.errors import DataError, SurroundingsError, UnknownNameError, UsageError
-from headcount.events.sources import Asked
+from headcount.events.sources import TableOrQuery
 from headcount.events.sources import source as readers
 from headcount.events.sources.databases import row_cache
 from headcount.events.sources.databases.database import DatabaseSource
@@ -48,9 +48,9 @@ def server() -> Iterator[psycopg.Connection[Any]]:
 
 
 def schema_of(server: psycopg.Connection[Any]) -> str:
-    found = server.execute("SELECT current_schema()").fetchone()
-    assert found is not None
-    return str(found[0])
+    schema_row = server.execute("SELECT current_schema()").fetchone()
+    assert schema_row is not None
+    return str(schema_row[0])
 
 
 @pytest.fixture
@@ -82,8 +82,8 @@ def duck(tmp_path: Path) -> Path:
     return path
 
 
-def opened(events: Any, **asked: str) -> DatabaseSource:
-    source = readers.open_source(events, asked=Asked(**asked))
+def opened(events: Any, **options: str) -> DatabaseSource:
+    source = readers.open_source(events, target=TableOrQuery(**options))
     assert isinstance(source, DatabaseSource)
     return source
 
@@ -123,8 +123,8 @@ def test_types_of_postgresql(server: psycopg.Connection[Any], address: str) -> N
     for name, kind in columns.items():
         _, declared, expected = POSTGRES[kind]
         assert source.type_of(name) == declared, kind
-        found = column(source, name)
-        assert [str(each) for each in found] == [str(expected)], kind
+        values = column(source, name)
+        assert [str(value) for value in values] == [str(expected)], kind
 
 
 @pytest.mark.parametrize("kind", ["bytea", "int[]", "interval", "time", "money", "point", "oid"])
@@ -154,18 +154,18 @@ def test_types_of_duckdb(tmp_path: Path) -> None:
         database.execute(f"INSERT INTO k VALUES ({', '.join(value for value, _ in kinds.values())}, NULL)")
     source = opened(f"duckdb://{tmp_path / 'kinds'}", table="k")
     assert [source.type_of(name) for name in source.names] == [kind for _, kind in kinds.values()]
-    found = [column(source, name)[0] for name in source.names]
-    assert found[0] == "170141183460469231731687303715884105727"
-    assert found[3:] == [None, None, None]
+    types = [column(source, name)[0] for name in source.names]
+    assert types[0] == "170141183460469231731687303715884105727"
+    assert types[3:] == [None, None, None]
     with pytest.raises(DataError, match=r"'b' of .* holds BLOB"):
         source.type_of("b")
 
 
 def test_sqlite_holds_what_it_likes_and_is_read_as_declared(tmp_path: Path) -> None:
-    path, said = tmp_path / "loose.db", [1, 2.5, "three", b"four", None, 9007199254740993]
+    path, values = tmp_path / "loose.db", [1, 2.5, "three", b"four", None, 9007199254740993]
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE loose (i integer, r real, t text, n numeric, a)")
-        database.executemany("INSERT INTO loose VALUES (?, ?, ?, ?, ?)", [[each] * 5 for each in said])
+        database.executemany("INSERT INTO loose VALUES (?, ?, ?, ?, ?)", [[value] * 5 for value in values])
         database.commit()
     source = opened(f"sqlite:///{path}", table="loose")
     assert [source.type_of(name) for name in "irtna"] == [pa.int64(), pa.float64(), *3 * [pa.string()]]
@@ -187,18 +187,20 @@ def test_a_table_of_postgresql_is_read_in_one_snapshot(server: psycopg.Connectio
 
 
 @pytest.mark.parametrize(
-    "asked", [{"table": "random_visits"}, {"query": "SELECT *, random() AS luck FROM visits"}]
+    "target", [{"table": "random_visits"}, {"query": "SELECT *, random() AS luck FROM visits"}]
 )
-def test_what_may_differ_is_run_once(asked: dict[str, str], server: psycopg.Connection[Any], address: str) -> None:
+def test_what_may_differ_is_run_once(
+    target: dict[str, str], server: psycopg.Connection[Any], address: str
+) -> None:
     server.execute("CREATE VIEW random_visits AS SELECT *, random() AS luck FROM visits")
-    source = opened(address, **asked)
+    source = opened(address, **target)
     first = column(source, "luck")
     server.execute("INSERT INTO visits VALUES ('eve', 'tea')")
     assert column(source, "luck") == first
     assert len(first) == 3
 
 
-def test_whoever_stops_the_first_pass_leaves_nothing(
+def test_an_interrupted_first_pass_leaves_nothing(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -232,7 +234,7 @@ def test_rows_are_kept_in_memory_and_more_of_them_in_a_file(
     assert len(list((tmp_path / "spools").iterdir())) == (held < 10**6)
 
 
-def test_how_many_and_from_where_to_where_is_known_of_whole_numbers_in_duckdb(duck: Path, address: str) -> None:
+def test_row_count_and_range_of_integers_are_available_in_duckdb(duck: Path, address: str) -> None:
     """So that people with whole numbers for ids need no table of them, as with a Parquet file."""
     where, query = f"duckdb://{duck}", "SELECT * FROM visits"
     for source in (opened(where, table="visits"), opened(where, query=query)):
@@ -253,7 +255,7 @@ def test_a_table_of_sqlite_is_read_in_one_snapshot(lite: Path) -> None:
     assert column(source, "who") == column(source, "who") == ["ann", "bob", "bob"]
 
 
-def test_only_the_columns_that_are_needed_are_asked_for(address: str) -> None:
+def test_only_the_needed_columns_are_queried(address: str) -> None:
     source = opened(address, table="visits")
     assert source.relation.selecting(["who"]) == 'SELECT "who" AS "who" FROM "visits"'
     assert [batch.schema.names for batch in source.batches(["what", "who"])] == [["what", "who"]]
@@ -293,9 +295,9 @@ def test_a_table_that_does_not_exist_is_named_among_those_that_do(address: str, 
             opened(where, table="visit")
 
 
-def test_what_is_asked_must_fit(address: str, tmp_path: Path) -> None:
+def test_requests_that_do_not_fit_are_refused(address: str, tmp_path: Path) -> None:
     both = {"table": "visits", "query": "SELECT 1"}
-    for given, asked, said in (
+    for given, options, message in (
         (address, {}, "is a database; give table=NAME or query="),
         (address, both, "table= and query= are given both"),
         (address, {"query": " ; "}, "query= is empty"),
@@ -305,8 +307,8 @@ def test_what_is_asked_must_fit(address: str, tmp_path: Path) -> None:
         (pa.table({"who": ["ann"]}), {"query": "SELECT 1"}, "query= is for databases"),
         (address, {"table": "visits", "delimiter": ";"}, "delimiter= is for files"),
     ):
-        with pytest.raises(UsageError, match=said):
-            hc.read_events(given, **WORDS, **asked)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match=message):
+            hc.read_events(given, **WORDS, **options)  # type: ignore[arg-type]
 
 
 def test_a_driver_that_is_missing_is_named_with_what_works_from_a_clone(
@@ -344,7 +346,7 @@ def test_connections_relations_and_expressions(
         duckdb.connect(str(duck), read_only=True) as of_duckdb,
         closing(sqlite3.connect(lite)) as of_sqlite,
     ):
-        for given, asked in (
+        for given, options in (
             (through_adbc, {"table": "visits"}),
             (through_adbc, {"query": "SELECT who, what FROM visits"}),
             (server, {"table": "visits"}),
@@ -353,7 +355,7 @@ def test_connections_relations_and_expressions(
             (of_duckdb.sql("SELECT * FROM visits WHERE stars > 0"), {}),
             (ibis, {}),
         ):
-            log = hc.read_events(given, **WORDS, **asked)  # type: ignore[arg-type]
+            log = hc.read_events(given, **WORDS, **options)  # type: ignore[arg-type]
             assert (hc.check(log).records, hc.check(log).people) == (3, 2), given
         with pytest.raises(UsageError, match="is a database; give"):
             hc.read_events(of_duckdb, **WORDS)
@@ -369,8 +371,8 @@ def test_rows_of_a_dbapi_connection_are_text_value_by_value(server: psycopg.Conn
     )
     source = opened(server, table="kinds")
     assert {source.type_of(name) for name in source.names} == {pa.string()}
-    found = [column(source, name) for name in source.names]
-    assert found == [["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"], ["7.50"], ["2026-03-06 10:00:00"], [None]]
+    values = [column(source, name) for name in source.names]
+    assert values == [["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"], ["7.50"], ["2026-03-06 10:00:00"], [None]]
 
 
 def test_any_adbc_driver_by_its_name(address: str) -> None:
@@ -414,7 +416,7 @@ def test_rights_and_names(server: psycopg.Connection[Any], address: str) -> None
         column(opened(address, query="SELECT 1 / (stars - 5) AS who FROM visits"), "who")
 
 
-def test_whoever_digs_in_an_error_finds_no_password() -> None:
+def test_errors_hold_no_password() -> None:
     with pytest.raises(SurroundingsError) as raised:
         opened("postgresql://ann:planted@[bad/shop", table="visits")
     error: BaseException | None = raised.value
@@ -462,13 +464,13 @@ def test_duckdb_spills_rows_into_a_scratch_folder(
     spilled = [path for path in tmp_path.rglob("*") if path.is_file() and path != file]
     assert spilled
     assert {path.parent.parent for path in spilled} == {place}
-    for each in (source, second):
+    for data_source in (source, second):
         if confined:
             with pytest.raises(duckdb.Error):
-                each._connection.execute("SELECT * FROM read_csv('/etc/passwd')")
+                data_source._connection.execute("SELECT * FROM read_csv('/etc/passwd')")
             with pytest.raises(duckdb.Error):
-                each._connection.execute("SET enable_external_access = true")
-        each._connection.close()
+                data_source._connection.execute("SET enable_external_access = true")
+        data_source._connection.close()
     del rows
     _spill_folder.cache_clear()
     gc.collect()
@@ -485,8 +487,8 @@ def test_files_through_duckdb(tmp_path: Path) -> None:
 
 
 def test_threads_may_take_turns(lite: Path) -> None:
-    source, found = opened(f"sqlite:///{lite}", table="visits"), list[Any]()
-    reader = threading.Thread(target=lambda: found.extend(column(source, "who")))
+    source, results = opened(f"sqlite:///{lite}", table="visits"), list[Any]()
+    reader = threading.Thread(target=lambda: results.extend(column(source, "who")))
     reader.start()
     reader.join()
-    assert found == column(source, "who")
+    assert results == column(source, "who")

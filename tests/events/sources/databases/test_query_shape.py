@@ -104,30 +104,32 @@ def test_types_of_a_text_file_are_the_same_whatever_a_row_says(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("row", ["", "3,tea\n", 'x,"\n'])
-@pytest.mark.parametrize("way", ["query", "view", "connection"])
-def test_no_row_decides_how_a_guessed_file_is_refused(row: str, way: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("opening", ["query", "view", "connection"])
+def test_no_row_decides_how_a_guessed_file_is_refused(row: str, opening: str, tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("user,item\n1,7\n2,8\n", encoding="utf-8")
     with duckdb.connect(str(tmp_path / "views.db")) as views:
         views.execute(f"CREATE VIEW seen AS SELECT * FROM '{path}'")
     path.write_text(f"user,item\n1,7\n2,8\n{row}", encoding="utf-8")
     words: dict[str, Any] = {"user": "user", "item": "item", "items": ["7"]}
-    words |= {"table": "seen"} if way == "view" else {"query": f"SELECT * FROM '{path}'"}
+    words |= {"table": "seen"} if opening == "view" else {"query": f"SELECT * FROM '{path}'"}
     with duckdb.connect() as connection:
-        events = {"query": "duckdb://", "view": f"duckdb://{tmp_path / 'views.db'}", "connection": connection}[way]
+        events = {"query": "duckdb://", "view": f"duckdb://{tmp_path / 'views.db'}", "connection": connection}[
+            opening
+        ]
         with pytest.raises(UsageError, match="guesses the types"):
             hc.read_events(events, **words)
 
 
 @pytest.mark.parametrize("query", ["SELEC 1 FROM", "SELECT 1; SELECT 2", "(" * 5_000, "DROP TABLE v", ""])
-def test_what_cannot_be_parsed_is_said_to_be_so(query: str) -> None:
+def test_an_unparsable_query_is_reported_as_such(query: str) -> None:
     assert assumption(query) == f"{TAKEN}, although Headcount cannot parse it"
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> str:
-    with duckdb.connect(str(tmp_path / "shop.db")) as made:
-        made.execute("CREATE TABLE visits AS SELECT 'ann' AS user, 'tea' AS item")
+    with duckdb.connect(str(tmp_path / "shop.db")) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT 'ann' AS user, 'tea' AS item")
     return f"duckdb://{tmp_path / 'shop.db'}"
 
 
@@ -138,15 +140,15 @@ def test_every_release_from_a_query_says_what_is_taken_for_granted(shop: str, tm
         ({"query": "SELECT * FROM visits"}, (TAKEN,)),
         ({"query": "SELECT * FROM visits LIMIT 5"}, (f"{TAKEN}, although it has LIMIT",)),
     ]
-    for asked, expected in ways:
-        log = read_events(shop, **asked, **words)
+    for options, expected in ways:
+        log = read_events(shop, **options, **words)
         assert assumptions_of(log.source) == expected
         packed = read_events(hc.pack(log, tmp_path / "store", force=True))
-        for each in (log, packed):
-            made = hc.release(each, epsilon="1", method="sra", limit=1)
-            assert made.guarantee.assumes[-1:] == expected or not expected
-            assert (TAKEN in str(made.guarantee.assumes)) == bool(expected)
+        for event_log in (log, packed):
+            release = hc.release(event_log, epsilon="1", method="sra", limit=1)
+            assert release.guarantee.assumes[-1:] == expected or not expected
+            assert (TAKEN in str(release.guarantee.assumes)) == bool(expected)
         selected = hc.release(
-            read_events(shop, **asked, user="user", item="item", select_items=True), epsilon="1", delta="1e-6"
+            read_events(shop, **options, user="user", item="item", select_items=True), epsilon="1", delta="1e-6"
         )
         assert (TAKEN in str(selected.guarantee.assumes)) == bool(expected)

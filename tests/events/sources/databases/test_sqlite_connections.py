@@ -29,19 +29,19 @@ def lite() -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-@pytest.mark.parametrize("asked", [{"table": "visits"}, {"query": "SELECT * FROM visits -- all"}], ids=str)
+@pytest.mark.parametrize("target", [{"table": "visits"}, {"query": "SELECT * FROM visits -- all"}], ids=str)
 def test_sqlite_connections_read_what_is_stored(
-    lite: sqlite3.Connection, asked: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    lite: sqlite3.Connection, target: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(foreign, "_ROWS", 2)
-    source = opened(lite, **asked)
+    source = opened(lite, **target)
     assert source.names == ["user", "item", "day", "at", "n"]
     assert column(source, "item") == [None, "tea", None, "tea", None]
     assert column(source, "day") == ["soon", "soon", "soon", "2026-03-06", None]
     assert column(source, "at") == [*["2026-03-06 10:00:00"] * 3, "later", None]
     assert column(source, "n") == ["2.0", "2.0", "2.0", "0.0", "1.5"]
     assert lite.text_factory is str
-    log = hc.read_events(lite, user="user", item="item", items="tea,rye", **asked)  # type: ignore[arg-type]
+    log = hc.read_events(lite, user="user", item="item", items="tea,rye", **target)  # type: ignore[arg-type]
     assert hc.check(log).records == 2
 
 

@@ -204,7 +204,7 @@ def test_a_lone_surrogate_is_a_missing_value_in_its_own_line(
 
 
 def _text_encodings() -> list[str]:
-    names = {codecs.lookup(each).name for each in set(aliases.values()) - {"mbcs", "oem"}}
+    names = {codecs.lookup(alias).name for alias in set(aliases.values()) - {"mbcs", "oem"}}
     return sorted(name for name in names if codecs.lookup(name)._is_text_encoding)
 
 
@@ -223,11 +223,11 @@ def test_every_encoding_reads_lines_by_themselves_or_is_refused() -> None:
         line = "bob,tea\n".encode(name)
         width = {"utf-16": 2, "utf-32": 4}.get(name[:6], 1)
         mark, line = (line[:width], line[width:]) if name in ("utf-16", "utf-32") else (b"", line)
-        for said in odd:
-            whole = said[: len(said) // width * width]
+        for encoding in odd:
+            whole = encoding[: len(encoding) // width * width]
             content = mark + line + whole + line[-width:] + line
             read = b"".join(_decoded(iter([content]), name, ANY_END)).splitlines()
-            assert (read[0], read[-1]) == (b"bob,tea", b"bob,tea"), (name, said)
+            assert (read[0], read[-1]) == (b"bob,tea", b"bob,tea"), (name, encoding)
     assert refused == {
         "charmap", "idna", "iso2022_kr", "punycode", "raw-unicode-escape", "undefined", "unicode-escape",
     } & set(_text_encodings())  # fmt: skip
@@ -256,7 +256,7 @@ def test_long_files(tmp_path: Path, items: Count) -> None:
 
 
 @pytest.mark.parametrize("quote", ['"tea', 'tea"', '"tea\n', '"', '"""', '"te"a', 'te"a', '"tea"",'])
-def test_a_stray_quote_changes_nobody_elses_row(quote: str, tmp_path: Path, items: Count) -> None:
+def test_a_stray_quote_changes_no_other_users_row(quote: str, tmp_path: Path, items: Count) -> None:
     path = csv(tmp_path, f"user,item\nx,{quote}\n" + "".join(f"u{number},tea\n" for number in range(1_000)))
     assert items(path, count="users", where="user != x")["tea"] == 1_000
 

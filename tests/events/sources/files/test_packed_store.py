@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
-from headcount.bounds import Sample
+from headcount.bounds import SampleRecords
 from headcount.engines.local.pack import pack
 from headcount.errors import CallerError, DataError, UsageError
 from headcount.events.catalogue import Catalogue
@@ -41,7 +41,7 @@ ROWS = {
     "stars": [5, 5, 4, 3, 2, 1, 5],
     "n": [1, 2, 3, 0, 1, 1, 1],
 }  # fmt: skip
-ASKED: dict[str, dict[str, Any]] = {
+REQUESTS: dict[str, dict[str, Any]] = {
     "plain": {},
     "labels": {"items": Catalogue.of(["rye", "tea"], labels=["Rye", None])},
     "a column": {"context": "day", "contexts": "Mon,Tue"},
@@ -55,8 +55,8 @@ ASKED: dict[str, dict[str, Any]] = {
 }
 
 
-def raw_log(**asked: Any) -> EventLog:
-    how: dict[str, Any] = {"user": "who", "item": "what", "items": "rye,tea", "drop_nulls": True} | asked
+def raw_log(**options: Any) -> EventLog:
+    how: dict[str, Any] = {"user": "who", "item": "what", "items": "rye,tea", "drop_nulls": True} | options
     return read_events(pa.table(ROWS), **how)
 
 
@@ -65,9 +65,9 @@ def store(tmp_path: Path) -> Path:
     return pack(raw_log(context="day", contexts="Mon,Tue"), tmp_path / "store")
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", REQUESTS)
 def test_a_store_opens_as_the_log_it_was_packed_from(name: str, tmp_path: Path) -> None:
-    log = raw_log(**ASKED[name])
+    log = raw_log(**REQUESTS[name])
     opened = read_events(pack(log, tmp_path / "store"))
     assert isinstance(opened.source, PackedSource)
     assert opened.describe() == log.describe()
@@ -77,13 +77,13 @@ def test_a_store_opens_as_the_log_it_was_packed_from(name: str, tmp_path: Path) 
     assert opened.source.names == list(log.columns)
     for column in log.columns:
         assert opened.source.type_of(column) == log.source.type_of(column)
-    expected = ReferenceEngine().measure(log, Sample(2), bytes(16))
-    found = ReferenceEngine().measure(opened, Sample(2), bytes(16))
-    assert np.array_equal(found.edges.sensitive_values, expected.edges.sensitive_values)
-    assert found.edges.sensitive_values.any()
+    expected = ReferenceEngine().measure(log, SampleRecords(2), bytes(16))
+    measured = ReferenceEngine().measure(opened, SampleRecords(2), bytes(16))
+    assert np.array_equal(measured.edges.sensitive_values, expected.edges.sensitive_values)
+    assert measured.edges.sensitive_values.any()
 
 
-def test_what_a_pass_met_is_remembered(store: Path) -> None:
+def test_problems_of_a_pass_are_stored(store: Path) -> None:
     raw, packed = EncodedLog(raw_log(context="day", contexts="Mon,Tue")), EncodedLog(read_events(store))
     for encoded in (raw, packed):
         for _ in range(2):
@@ -93,7 +93,7 @@ def test_what_a_pass_met_is_remembered(store: Path) -> None:
     assert packed.tally.nulls == {"who": 1, "what": 0}
 
 
-def test_people_without_a_record_in_the_catalogue_are_left_out(store: Path) -> None:
+def test_users_without_a_record_in_the_catalogue_are_left_out(store: Path) -> None:
     source = open_store(store)
     data, ends = source.users.raw
     names = [bytes(data[begin:end]).decode() for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
@@ -103,9 +103,9 @@ def test_people_without_a_record_in_the_catalogue_are_left_out(store: Path) -> N
     assert sorted(source.times.tolist()) == [1, 1, 1, 2]
 
 
-def test_only_its_owner_may_look_into_it(store: Path) -> None:
+def test_a_store_is_readable_by_its_owner_only(store: Path) -> None:
     assert stat.S_IMODE(store.stat().st_mode) == 0o700
-    assert not [each for each in store.parent.iterdir() if each != store]
+    assert not [path for path in store.parent.iterdir() if path != store]
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 100])
@@ -154,18 +154,18 @@ def test_what_is_packed_cannot_be_given_again(name: str, store: Path) -> None:
 @pytest.mark.parametrize("name", ["user", "item", "items"])
 def test_raw_files_need_what_a_store_knows(name: str, tmp_path: Path) -> None:
     pacsv.write_csv(pa.table({"who": ["ann"], "what": ["tea"]}), tmp_path / "log.csv")
-    asked = {"user": "who", "item": "what", "items": "tea"}
-    del asked[name]
+    options = {"user": "who", "item": "what", "items": "tea"}
+    del options[name]
     with pytest.raises(UsageError, match=f"--{name} is missing"):
-        _ = read_events(tmp_path / "log.csv", **asked).cells  # type: ignore[arg-type]
+        _ = read_events(tmp_path / "log.csv", **options).cells  # type: ignore[arg-type]
 
 
 def test_what_to_count_is_chosen_anew(tmp_path: Path) -> None:
-    asked = {"context": "day", "contexts": "Mon,Tue"}
-    store = pack(raw_log(**asked, count="users", context_of="user"), tmp_path / "store")
+    options = {"context": "day", "contexts": "Mon,Tue"}
+    store = pack(raw_log(**options, count="users", context_of="user"), tmp_path / "store")
     assert (read_events(store).counting, read_events(store).context_of) == ("records", "record")
     chosen = read_events([store], count="users", context_of="user")
-    assert chosen.describe() == raw_log(**asked, count="users", context_of="user").describe()
+    assert chosen.describe() == raw_log(**options, count="users", context_of="user").describe()
     with pytest.raises(UsageError, match="--count must be"):
         read_events(store, count="people")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="--context-of user is given without"):
@@ -287,7 +287,7 @@ def test_damage_is_refused(name: str, store: Path) -> None:
     harm, words = DAMAGE[name]
     harm(store)
     with pytest.raises(DataError, match=words) as refused:
-        ReferenceEngine().measure(read_events(store), Sample(2), bytes(16))
+        ReferenceEngine().measure(read_events(store), SampleRecords(2), bytes(16))
     assert str(store) in str(refused.value)
     assert "pack it again" in str(refused.value)
 
@@ -295,13 +295,13 @@ def test_damage_is_refused(name: str, store: Path) -> None:
 def test_arrays_that_do_not_fit_are_refused_though_nothing_was_flipped(store: Path, tmp_path: Path) -> None:
     """A cell beyond the catalogue would lead a compiled loop out of its arrays."""
     other = pack(raw_log(items="fig,rye,tea", context="day", contexts="Mon,Tue"), tmp_path / "other")
-    mine, its = (json.loads((each / "store.json").read_text()) for each in (store, other))
+    mine, its = (json.loads((store_folder / "store.json").read_text()) for store_folder in (store, other))
     for name in its["arrays"]:
         shutil.copy(other / f"{name}.npy", store / f"{name}.npy")
     _edit(arrays=its["arrays"], rows=its["rows"])(store)
     assert mine["cells"] < its["cells"]
     with pytest.raises(DataError, match="do not fit together"):
-        ReferenceEngine().measure(read_events(store), Sample(2), bytes(16))
+        ReferenceEngine().measure(read_events(store), SampleRecords(2), bytes(16))
 
 
 def test_a_store_that_is_none_says_so(tmp_path: Path) -> None:

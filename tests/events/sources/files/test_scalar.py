@@ -50,14 +50,16 @@ DIGITS = st.text("0123456789+-.eE \t", max_size=24)
 @example(["9007199254740993", "123456789012345678", "1" * 400, "1e-400", "0.1", "5e-324", " 7 ", "1e22", "1e23"])
 def test_numbers_are_those_nearest_to_what_is_written(texts: list[str]) -> None:
     values, there = numbers(pa.array(texts))
-    for text, value, found in zip(texts, values.tolist(), there.tolist(), strict=True):
+    for text, value, is_read in zip(texts, values.tolist(), there.tolist(), strict=True):
         plain = text.strip()
         is_number = re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", plain) is not None
-        assert found == (is_number and math.isfinite(float(plain)))
-        assert value == (float(plain) if found else 0.0)
-    for text, value, found in zip(texts, *(each.tolist() for each in whole_numbers(pa.array(texts))), strict=True):
-        assert found == (re.fullmatch(r"[+-]?[0-9]{1,18}", text.strip()) is not None)
-        assert value == (int(text) if found else 0)
+        assert is_read == (is_number and math.isfinite(float(plain)))
+        assert value == (float(plain) if is_read else 0.0)
+    for text, value, is_read in zip(
+        texts, *(array.tolist() for array in whole_numbers(pa.array(texts))), strict=True
+    ):
+        assert is_read == (re.fullmatch(r"[+-]?[0-9]{1,18}", text.strip()) is not None)
+        assert value == (int(text) if is_read else 0)
 
 
 def iso(moment: datetime) -> list[str]:
@@ -97,10 +99,10 @@ def test_what_is_no_iso_time_for_python_is_none_here(text: str) -> None:
     read = iso_times(pa.array([text]))
     try:
         datetime.fromisoformat(text.strip())
-        known = re.fullmatch(r"[+-]?\d+(\.\d*)?", text.strip()) is None
+        is_refused = re.fullmatch(r"[+-]?\d+(\.\d*)?", text.strip()) is None
     except ValueError:
-        known = False
-    assert not read.there[0] or known
+        is_refused = False
+    assert not read.there[0] or is_refused
 
 
 def test_fractions_beyond_the_microsecond_are_cut() -> None:
@@ -116,8 +118,8 @@ def test_parts_of_times(moment: datetime, part: str) -> None:
         pa.array([moment.isoformat()]),
         pa.array([moment.date()]),
     ):
-        found = TimeFormat().part(column, part)  # type: ignore[arg-type]
-        assert found.tolist() == [0 if pa.types.is_date(column.type) and part == "hour" else wanted]
+        parts = TimeFormat().part(column, part)  # type: ignore[arg-type]
+        assert parts.tolist() == [0 if pa.types.is_date(column.type) and part == "hour" else wanted]
 
 
 ODD_ZONES = ("Europe/Zurich", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "Africa/Monrovia")
@@ -127,11 +129,11 @@ ODD_ZONES = ("Europe/Zurich", "America/New_York", "Australia/Lord_Howe", "Africa
 @given(st.lists(st.integers(-(3 * 10**15), 10**16), min_size=1, max_size=8))
 def test_clocks_of_a_zone_show_what_python_says(name: str, micros: list[int]) -> None:
     zone, clocks = ZoneInfo(name), Zone(name)
-    at = [datetime(1970, 1, 1, tzinfo=UTC) + each * MICROSECOND for each in micros]
-    shown = [(each.astimezone(zone).replace(tzinfo=None) - EPOCH) // MICROSECOND for each in at]
+    at = [datetime(1970, 1, 1, tzinfo=UTC) + microseconds * MICROSECOND for microseconds in micros]
+    shown = [(microseconds.astimezone(zone).replace(tzinfo=None) - EPOCH) // MICROSECOND for microseconds in at]
     assert clocks.shown(np.array(micros)).tolist() == shown
-    walls = [(EPOCH + each * MICROSECOND).replace(tzinfo=zone) for each in micros]
-    meant = [(each.astimezone(UTC).replace(tzinfo=None) - EPOCH) // MICROSECOND for each in walls]
+    walls = [(EPOCH + microseconds * MICROSECOND).replace(tzinfo=zone) for microseconds in micros]
+    meant = [(microseconds.astimezone(UTC).replace(tzinfo=None) - EPOCH) // MICROSECOND for microseconds in walls]
     assert clocks.meant(np.array(micros)).tolist() == meant
 
 

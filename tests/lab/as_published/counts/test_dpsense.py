@@ -30,11 +30,14 @@ from tests.support.synthetic_logs import counts_of, town, watched
 CLIPPED = {**SENSE, "clipped": True}
 SPECIAL = {
     "dpsense-published": Special(
-        {**CLIPPED, "forced": {"headcount.methods.counts.dpsense.choose": forced(lambda _: 2)}},
+        {**CLIPPED, "forced": {"headcount.methods.counts.dpsense.choose_candidate": forced(lambda _: 2)}},
         {("choose", 1): 0.4, ("choose", 3): 0.4},  # the halving that is not needed
     ),
     "dpsense-s-published": Special(
-        {**CLIPPED, "forced": {"headcount.methods.counts.dpsense_scaled.choose": forced(lambda _: 2 * 101 + 25)}},
+        {
+            **CLIPPED,
+            "forced": {"headcount.methods.counts.dpsense_scaled.choose_candidate": forced(lambda _: 2 * 101 + 25)},
+        },
         {("choose", 1): 0.49, ("choose", 3): 0.49},  # as of dpsense-s
         audit_runs=6000,
     ),
@@ -53,9 +56,9 @@ def quality(sizes: list[int], theta: int, d: int, epsilon: Fraction) -> Fraction
 def test_limits_are_chosen_with_the_printed_probabilities(repeats: int) -> None:
     """Line 8 of Algorithm 1: ∝ exp(ε₁ q / 2); with cells of up to r, whose sensitivity is r, ∝ exp(ε₁ q / 2r)."""
     sizes, d, pays = [1] * 9 + [2] * 7 + [5] * 3 + [20], 6, Fraction(9, 10)
-    with choosing() as seen:
+    with choosing() as choices:
         SensitivityControlPublished(repeats=repeats).release(people(*sizes, d=d), Grant("1"), SeededNoise(1))
-    [scored] = seen
+    [scored] = choices
     wanted = np.array([float(quality(sizes, theta, d, pays)) for theta in range(1, d * repeats + 1)])
     exponents = -scored.sensitive_gaps / float(scale_for(scored.spread, Fraction(1, 10)))
     printed = Fraction(1, 10) * (wanted - wanted.max()) / (2 * repeats)
@@ -65,7 +68,7 @@ def test_limits_are_chosen_with_the_printed_probabilities(repeats: int) -> None:
     assert scored.spread == 2 * d * repeats
 
 
-def test_a_weaker_promise_can_be_made_and_a_stronger_cannot() -> None:
+def test_a_weaker_guarantee_can_be_declared_and_a_stronger_is_refused() -> None:
     scored = Scored(np.array([7, 9, 4]), 5, bounded.SEAL)
     assert scored.loosened(9).spread == 9
     assert scored.loosened(9).sensitive_gaps.tolist() == scored.sensitive_gaps.tolist() == [2, 0, 5]
@@ -92,8 +95,8 @@ def test_negative_counts_become_zero_and_nothing_else_changes(published: Any, ou
 
 @pytest.mark.parametrize(("kind", "module"), list(zip(BOTH, ("dpsense", "dpsense_scaled"), strict=True)))
 @pytest.mark.parametrize("choice", ["0.1", 0.25, "0.5"])
-def test_the_split_can_be_told(kind: Any, module: str, choice: Any) -> None:
-    with watched(f"counts.{module}.choose") as chosen, watched("methods.counts.dpsense.add") as added:
+def test_the_budget_split_can_be_declared(kind: Any, module: str, choice: Any) -> None:
+    with watched(f"counts.{module}.choose") as chosen, watched("methods.counts.dpsense.add_noise") as added:
         kind(choice=choice).release(people(3, 1, d=4), Grant("2"), SeededNoise(1), ReferenceEngine())
     share = Fraction(str(choice))
     assert (chosen[0].given[1].exact, added[0].given[1].exact) == (2 * share, 2 * (1 - share))

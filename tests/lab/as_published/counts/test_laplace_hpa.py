@@ -33,8 +33,8 @@ def test_records_per_user_counts_what_is_in_the_catalogue(case: Case) -> None:
             expected[user] = expected.get(user, 0) + (times if case.times else 1)
     for rows in (1 << 20, 2):
         with batches_of(rows):
-            found = records_per_user(case.log())
-        assert sorted(found[found > 0].tolist()) == sorted(n for n in expected.values() if n)
+            measured = records_per_user(case.log())
+        assert sorted(measured[measured > 0].tolist()) == sorted(n for n in expected.values() if n)
 
 
 def test_the_scale_of_lpa_as_published_gives_the_most_active_user_away() -> None:

@@ -79,7 +79,9 @@ def released(method: Method, log: EventLog, seed: int = 1, epsilon: str = "1") -
 
 
 @pytest.mark.parametrize("counting", ["records", "users"])
-@pytest.mark.parametrize(("method", "proven"), GROUPS, ids=lambda each: str(getattr(each, "name", "")))
+@pytest.mark.parametrize(
+    ("method", "proven"), GROUPS, ids=lambda method_case: str(getattr(method_case, "name", ""))
+)
 def test_with_what_was_read_declared_the_output_is_the_same(method: Method, proven: Any, counting: Any) -> None:
     """Nobody has more than 7 records, or than some number of different items."""
     log = town(60, 23, 7, counting=counting)
@@ -90,15 +92,15 @@ def test_with_what_was_read_declared_the_output_is_the_same(method: Method, prov
             (user, item)
             for user, item in zip(*(table[name].to_pylist() for name in ("user", "item")), strict=True)
         }
-        most = max(sum(user == each for user, _ in pairs) for each in range(60))
+        most = max(sum(user == user_id for user, _ in pairs) for user_id in range(60))
         noise.key()  # reading what users have takes one
     own = {"sampling": method.sampling} if hasattr(method, "sampling") else {}
     declared = proven(limit=most, what="items", **own).release(log, Grant("1"), noise)
-    found = released(method, log)
-    assert found.items.equals(declared.items)
-    assert found.noise == declared.noise
-    assert found.chosen == declared.chosen
-    assert found.guarantee.standing is Standing.CLAIMED
+    result = released(method, log)
+    assert result.items.equals(declared.items)
+    assert result.noise == declared.noise
+    assert result.chosen == declared.chosen
+    assert result.guarantee.standing is Standing.CLAIMED
     assert declared.guarantee.standing is Standing.PROVEN
 
 
@@ -123,13 +125,13 @@ def test_the_counts_alone_give_the_most_active_user_away(method: Method) -> None
     """
     with_ann, without = neighbours()
     fractions = [counts_of(released(method, with_ann, seed)) % 1 for seed in range(20)]
-    assert sum(bool(each.any()) for each in fractions) >= 5
+    assert sum(bool(fraction.any()) for fraction in fractions) >= 5
     for seed in range(20):
         assert len(set(counts_of(released(method, with_ann, seed)))) == 1
         assert not (counts_of(released(method, without, seed)) % 1).any()
 
 
-def test_a_declared_maximum_gives_nobody_away() -> None:
+def test_a_declared_maximum_reveals_no_user() -> None:
     """The proven methods have the same noise with Ann and without her."""
     for method in (RandomGroups(limit=3), SampledGroups(limit=3), TunedGroups(limit=3)):
         scales = {
@@ -172,11 +174,11 @@ def test_fpa_keeps_the_best_number_of_coefficients_for_the_data(epsilon: str, d:
         left_out = sum(float(row @ counts) ** 2 for row in rows[kept:])
         cost[kept] = left_out + 2 * kept * (kept**0.5 / float(epsilon)) ** 2
     best = min(cost, key=lambda kept: cost[kept])
-    found = {
+    chosen_counts = {
         released(FourierPerturbationPublished(), log, seed, epsilon).chosen["items"]["coefficients"]
         for seed in range(5)
     }
-    assert found == {best}
+    assert chosen_counts == {best}
 
 
 def test_fpa_gives_away_by_the_number_of_coefficients_too() -> None:
@@ -189,11 +191,11 @@ def test_fpa_gives_away_by_the_number_of_coefficients_too() -> None:
     assert len(set(numbers)) > 1
     turn = next(at for at in range(1, 40) if numbers[at] != numbers[at - 1])
     logs = [columns_of([20 + more, *base[1:]]) for more in (turn - 1, turn)]
-    seen = [
+    coefficients = [
         {released(FourierPerturbationPublished(), log, seed).chosen["items"]["coefficients"] for seed in range(20)}
         for log in logs
     ]
-    assert not seen[0] & seen[1]
+    assert not coefficients[0] & coefficients[1]
     proven = [
         {
             released(WalshHadamardPerturbation(limit=1), log, seed).chosen["items"]["coefficients"]
@@ -212,7 +214,7 @@ def test_fpa_with_much_epsilon_gives_the_counts_themselves(d: int) -> None:
     assert np.allclose(counts_of(release), truth(log), atol=0.01)
 
 
-def _pays(log: EventLog, **reaches: float) -> None:
+def _costs(log: EventLog, **reaches: float) -> None:
     """√m Δ₂/ε on m coefficients, with an equal part of ε = 2 for each table, and a little for rounding."""
     release = released(FourierPerturbationPublished(), log, 1, "2")
     assert set(release.noise) == set(reaches)
@@ -224,26 +226,26 @@ def _pays(log: EventLog, **reaches: float) -> None:
 
 
 @pytest.mark.parametrize("counting", ["users", "records"])
-def test_fpa_pays_as_published(counting: Any) -> None:
+def test_fpa_costs_what_was_published(counting: Any) -> None:
     """Δ₂ = √M where nobody is in a cell twice, whatever is counted: Ann has one of each of 9 items."""
-    _pays(replace(neighbours()[0], counting=counting), items=3.0)
+    _costs(replace(neighbours()[0], counting=counting), items=3.0)
 
 
 @pytest.mark.parametrize("folded", [False, True], ids=["row by row", "as times"])
-def test_fpa_pays_for_those_who_come_back(folded: bool) -> None:
+def test_fpa_costs_more_for_returning_users(folded: bool) -> None:
     """Δ₂ = M where somebody is in a cell twice and records are counted, be it another than the most active."""
     rows = [("ann", item, 1) for item in range(9)] + ([("bob", 0, 2)] if folded else [("bob", 0, 1)] * 2)
     users, items, times = zip(*rows, strict=True)
     table = pa.table({"user": users, "item": items, "times": times})
     roles = Roles("user", "item", "times" if folded else None)
     log = EventLog(source=TableSource(table), roles=roles, catalogue=Catalogue.of(range(12)))
-    _pays(log, items=9.0)
-    _pays(replace(log, counting="users"), items=3.0)
+    _costs(log, items=9.0)
+    _costs(replace(log, counting="users"), items=3.0)
 
 
-def test_fpa_looks_at_the_cells_of_each_table() -> None:
+def test_fpa_uses_the_cells_of_every_table() -> None:
     """Bob has tea twice, on different days: one item, two edges. With one day for each person it is one record."""
     visits = [("bob", "tea", "Mon"), ("bob", "tea", "Tue"), ("ann", "rye", "Mon"), ("ann", "tea", "Mon")]
     log = EventLog.of(visits, items=["rye", "tea"], contexts=["Mon", "Tue"])
-    _pays(log, items=2.0, edges=2**0.5)
-    _pays(replace(log, context_of="user"), items=2**0.5, edges=2**0.5)
+    _costs(log, items=2.0, edges=2**0.5)
+    _costs(replace(log, context_of="user"), items=2**0.5, edges=2**0.5)

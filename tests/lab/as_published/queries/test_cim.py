@@ -11,10 +11,10 @@ from headcount.accounting.guarantee import Standing
 from headcount.bounds import LinearQueries
 from headcount.errors import UsageError
 from headcount.lab.as_published.queries.cim import (
-    AskedTable,
     CoupledIteration,
     CoupledRecords,
     Iterated,
+    QueryTable,
     iterated,
     laplace,
 )
@@ -27,7 +27,7 @@ from headcount.lab.as_published.queries.cim_theory import (
 from headcount.lab.as_published.queries.coupled_degrees import CoupledDegrees
 from headcount.methods.queries.request import QueryRequest
 from headcount.noise import SeededNoise
-from tests.support.town import BINS, GRID, STATEMENTS, asked, halves, log_of, plain_cells, table
+from tests.support.town import BINS, GRID, STATEMENTS, halves, linear_queries, log_of, plain_cells, table
 
 PEOPLE = table(600)
 
@@ -43,14 +43,14 @@ def plain(
         homes.append(row["household"])
     n, cells = len(places), GRID.cells
     draws = laplace(SeededNoise(seed), len(rows))
-    each = epsilon * eta**2 * 0.36 / np.log(cells)
+    round_budget = epsilon * eta**2 * 0.36 / np.log(cells)
     x = [1 / cells] * cells
     answers, updates = [], 0
     for t, row in enumerate(rows):
         inside = [k for k in range(n) if row[places[k]]]
         counted = [homes[k] for k in inside]
         sensitivity = max((counted.count(home) for home in set(counted)), default=1) / n
-        noisy = len(inside) / n + sensitivity / each * draws[t]
+        noisy = len(inside) / n + sensitivity / round_budget * draws[t]
         own = sum(x[cell] for cell in range(cells) if row[cell])
         if abs(own - noisy) <= threshold:
             answers.append(own)
@@ -67,9 +67,11 @@ def plain(
 
 
 @pytest.mark.parametrize(("threshold", "eta"), [(0.3, 7.0), (0.05, 7.0), (0.02, 1.0)])
-def test_rounds_are_those_of_a_plain_twin(threshold: float, eta: float) -> None:
+def test_rounds_equal_those_of_the_reference(threshold: float, eta: float) -> None:
     rows = np.concatenate([halves(40), np.arange(GRID.cells)[None, :] < np.array([[20], [60], [200]])])
-    method = CoupledIteration(asked=asked(rows, groups="household", max_group=4), threshold=threshold, eta=eta)
+    method = CoupledIteration(
+        asked=linear_queries(rows, groups="household", max_group=4), threshold=threshold, eta=eta
+    )
     release = method.release(log_of(PEOPLE), Grant("1"), SeededNoise(5))
     answers, updates = plain(rows.tolist(), threshold, eta, 1.0, 5)
     assert np.allclose(release.answers["answer"].to_numpy(), answers, atol=1e-9)
@@ -77,7 +79,7 @@ def test_rounds_are_those_of_a_plain_twin(threshold: float, eta: float) -> None:
     assert updates > 0 or threshold == 0.3
 
 
-def test_each_round_alone_has_more_than_all_of_epsilon() -> None:
+def test_every_round_alone_gets_more_than_all_of_epsilon() -> None:
     assert round_epsilon(1.0, 7.0, 0.6, 65_536) > 1.5
     assert round_epsilon(2.0, 7.0, 0.6, 65_536) == 2 * round_epsilon(1.0, 7.0, 0.6, 65_536)
 
@@ -93,7 +95,7 @@ def test_the_noise_is_laplace_of_scale_one() -> None:
 def small(first: int, second: int) -> CoupledRecords:
     """Four records in three of four cells, of which two are coupled; one query for each of the first two cells."""
     degrees = CoupledDegrees(4, np.array([first]), np.array([second]), np.array([0.75]))
-    table = AskedTable(np.array([1, 2, 1, 0]), LinearQueries.of([[1, 0, 0, 0], [0, 1, 0, 1]]))
+    table = QueryTable(np.array([1, 2, 1, 0]), LinearQueries.from_matrix([[1, 0, 0, 0], [0, 1, 0, 1]]))
     return CoupledRecords(table, np.array([0, 1, 1, 2]), degrees)
 
 
@@ -116,10 +118,10 @@ def test_an_update_reaches_the_cells_of_coupled_records() -> None:
 
 def repeated(places: list[int], scale: float, threshold: float, rounds: int = 20_000) -> Iterated:
     """Ask for the first of four cells so often, with steps so small that the table stays uniform."""
-    table = AskedTable(np.bincount(places, minlength=4), LinearQueries.of([[1, 0, 0, 0]]))
-    one = CoupledRecords(table, np.array(places), CoupledDegrees.alone(len(places)))
+    table = QueryTable(np.bincount(places, minlength=4), LinearQueries.from_matrix([[1, 0, 0, 0]]))
+    records = CoupledRecords(table, np.array(places), CoupledDegrees.alone(len(places)))
     noisy = table.exact[0] + scale * laplace(SeededNoise(3), rounds)
-    return iterated(one, noisy, threshold=threshold, step=1e-15)
+    return iterated(records, noisy, threshold=threshold, step=1e-15)
 
 
 def test_lemma_5_is_right_where_the_table_is_and_wrong_where_it_is_far_off() -> None:
@@ -147,7 +149,7 @@ def test_lemma_4_leaves_less_than_one_update() -> None:
 
 
 def test_it_says_everywhere_that_it_is_not_private() -> None:
-    release = CoupledIteration(asked=asked()).release(log_of(PEOPLE), Grant("1"), SeededNoise(1))
+    release = CoupledIteration(asked=linear_queries()).release(log_of(PEOPLE), Grant("1"), SeededNoise(1))
     assert release.guarantee.standing is Standing.CLAIMED
     assert not release.is_private
     assert "not established" in release.explain()
@@ -156,5 +158,5 @@ def test_it_says_everywhere_that_it_is_not_private() -> None:
     with pytest.raises(UsageError, match="use auto, or add --research"):
         QueryRequest(epsilon=Grant(1).epsilon, bins=BINS, queries=STATEMENTS, method="cim-published").build()
     with pytest.raises(UsageError, match="above 0"):
-        CoupledIteration(asked=asked(), eta=0)
+        CoupledIteration(asked=linear_queries(), eta=0)
     assert isinstance(PEOPLE, pa.Table)

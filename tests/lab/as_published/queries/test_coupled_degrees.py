@@ -18,25 +18,25 @@ from headcount.lab.as_published.queries.cim import CoupledIteration, bins_of
 from headcount.lab.as_published.queries.coupled_degrees import CoupledDegrees
 from headcount.lab.as_published.queries.couplings import Coupling
 from headcount.noise import SeededNoise
-from tests.support.town import GRID, asked, halves, log_of, table
+from tests.support.town import GRID, halves, linear_queries, log_of, table
 
 PEOPLE = table(200)
 IDS = PEOPLE["id"].to_pylist()
 
 
-def dense(found: CoupledDegrees) -> Any:
+def dense(coupled: CoupledDegrees) -> Any:
     """Δ as it is printed: all records with all."""
-    matrix = np.eye(found.size)
-    for one, other, degree in zip(found.first, found.second, found.degrees, strict=True):
-        assert matrix[one, other] == 0, "a pair stands once"
-        matrix[one, other] = matrix[other, one] = degree
+    matrix = np.eye(coupled.size)
+    for i, other, degree in zip(coupled.first, coupled.second, coupled.degrees, strict=True):
+        assert matrix[i, other] == 0, "a pair stands once"
+        matrix[i, other] = matrix[other, i] = degree
     return matrix
 
 
 def some_degrees(size: int = 40, pairs: int = 90) -> CoupledDegrees:
     draw = np.random.default_rng(4)
     flat = draw.choice(size * (size - 1) // 2, pairs, replace=False)
-    first, second = (each[flat] for each in np.triu_indices(size, 1))
+    first, second = (indices[flat] for indices in np.triu_indices(size, 1))
     return CoupledDegrees(size, first, second, draw.uniform(0.6, 1, pairs) * draw.choice([-1, 1], pairs))
 
 
@@ -48,25 +48,25 @@ def test_both_records_of_a_pair_have_the_same_degree() -> None:
 
 
 def test_sensitivities_are_those_of_definitions_13_and_14() -> None:
-    found, rows = some_degrees(), halves(700, 25)
-    places = np.random.default_rng(5).integers(0, 25, found.size)
-    matrix = np.abs(dense(found))
+    coupled, rows = some_degrees(), halves(700, 25)
+    places = np.random.default_rng(5).integers(0, 25, coupled.size)
+    matrix = np.abs(dense(coupled))
     expected = []
     for row in rows:
         counted = row[places]
         of_records = matrix @ counted
         expected.append(max(of_records[counted], default=1.0))
-    assert found.coupled_sensitivities(rows, places) == pytest.approx(np.array(expected))
-    assert found.record_sensitivities == pytest.approx(matrix.sum(axis=1))
+    assert coupled.coupled_sensitivities(rows, places) == pytest.approx(np.array(expected))
+    assert coupled.record_sensitivities == pytest.approx(matrix.sum(axis=1))
     nobody = np.zeros((1, 25), dtype=bool)
-    assert found.coupled_sensitivities(nobody, places).tolist() == [1.0]
+    assert coupled.coupled_sensitivities(nobody, places).tolist() == [1.0]
 
 
 def test_coupled_sensitivity_is_at_most_k_as_lemma_3_says() -> None:
-    found = some_degrees()
+    coupled = some_degrees()
     rows, places = halves(500, 40), np.arange(40)
-    most = found.coupled_sensitivities(rows, places).max()
-    assert 1 < most <= found.record_sensitivities.max() <= found.others.max() + 1
+    most = coupled.coupled_sensitivities(rows, places).max()
+    assert 1 < most <= coupled.record_sensitivities.max() <= coupled.others.max() + 1
 
 
 def test_pearson_degrees_are_those_of_numpy() -> None:
@@ -92,34 +92,34 @@ def test_more_pairs_than_are_held_are_refused(monkeypatch: pytest.MonkeyPatch) -
 
 
 def matrix_of(rows: pa.Table = PEOPLE, **how: Any) -> Any:
-    return dense(CoupledIteration(asked=asked(), **how).records(log_of(rows)).degrees)
+    return dense(CoupledIteration(asked=linear_queries(), **how).records(log_of(rows)).degrees)
 
 
-def test_an_attribute_couples_whoever_has_the_same_value() -> None:
+def test_an_attribute_couples_users_with_equal_values() -> None:
     homes = np.array(PEOPLE["household"].to_pylist())
     by_attribute = matrix_of(coupling="attribute:household")
     assert (by_attribute == (homes[:, None] == homes)).all()
-    grouped = CoupledIteration(asked=asked(groups="household", max_group=4))
+    grouped = CoupledIteration(asked=linear_queries(groups="household", max_group=4))
     assert (dense(grouped.records(log_of(PEOPLE)).degrees) == by_attribute).all(), "as the groups always did"
 
 
-def test_times_couple_whoever_is_in_the_same_interval() -> None:
+def test_times_couple_users_of_the_same_interval() -> None:
     minutes = np.random.default_rng(2).integers(0, 3_000, PEOPLE.num_rows)
     stamps = np.datetime64("2026-03-01T00:00", "us") + minutes.astype("timedelta64[m]")
-    texts = pa.array([None if place == 5 else str(each) for place, each in enumerate(stamps)])
+    texts = pa.array([None if place == 5 else str(stamp) for place, stamp in enumerate(stamps)])
     expected = (minutes // 90)[:, None] == minutes // 90
     seconds = stamps.astype("datetime64[s]").astype(np.int64)
     for column in (pa.array(stamps), pa.array(seconds)):
-        found = matrix_of(PEOPLE.append_column("seen", column), coupling="time:seen/90m")
-        assert (found == expected).all()
+        coupled = matrix_of(PEOPLE.append_column("seen", column), coupling="time:seen/90m")
+        assert (coupled == expected).all()
     expected[5, :] = expected[:, 5] = False
     expected[5, 5] = True
     assert (matrix_of(PEOPLE.append_column("seen", texts), coupling="time:seen/90m") == expected).all()
 
 
-def test_pearson_is_of_the_bins_that_people_are_in() -> None:
+def test_pearson_is_of_the_bins_of_the_users() -> None:
     log = log_of(PEOPLE)
-    places = CoupledIteration(asked=asked()).records(log).places
+    places = CoupledIteration(asked=linear_queries()).records(log).places
     expected = dense(CoupledDegrees.of_pearson(bins_of(places, GRID), 0.7))
     assert (matrix_of(coupling="pearson", delta0=0.7) == expected).all()
     assert np.count_nonzero(expected) > 200
@@ -143,13 +143,13 @@ def test_a_file_says_who_is_coupled_and_how_strongly(tmp_path: Path) -> None:
     assert (matrix_of(degrees=str(text)) == expected).all()
 
 
-def test_all_records_of_two_people_are_coupled(tmp_path: Path) -> None:
+def test_all_records_of_two_users_are_coupled(tmp_path: Path) -> None:
     rows = table(30, records=3)
     who = np.array(rows["id"].to_pylist())
     path = file_of(tmp_path, ["p1", "p2"], ["p7", "p9"], [0.8, 0.6])
     expected = (who[:, None] == who).astype(float)
-    for one, other, degree in (("p1", "p7", 0.8), ("p2", "p9", 0.6)):
-        expected[np.ix_(who == one, who == other)] = expected[np.ix_(who == other, who == one)] = degree
+    for first, other, degree in (("p1", "p7", 0.8), ("p2", "p9", 0.6)):
+        expected[np.ix_(who == first, who == other)] = expected[np.ix_(who == other, who == first)] = degree
     assert (matrix_of(rows, degrees=path) == expected).all()
 
 
@@ -169,7 +169,7 @@ def test_what_is_no_matrix_of_degrees_is_refused(
     path = file_of(tmp_path, a, b, degree)
     grant = Grant("1")
     with pytest.raises(CallerError, match=says):
-        CoupledIteration(asked=asked(), degrees=path).release(log_of(PEOPLE), grant, SeededNoise(1))
+        CoupledIteration(asked=linear_queries(), degrees=path).release(log_of(PEOPLE), grant, SeededNoise(1))
     grant.spend()  # it was not
 
 
@@ -196,12 +196,12 @@ def test_a_file_without_its_columns_and_ids_of_another_kind_are_refused(tmp_path
 )
 def test_ways_that_do_not_exist_are_refused(options: dict[str, str], says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        CoupledIteration(asked=asked(), **options)  # type: ignore[arg-type]
+        CoupledIteration(asked=linear_queries(), **options)  # type: ignore[arg-type]
 
 
-def test_columns_that_couple_nobody_are_refused_before_anything_is_read() -> None:
+def test_columns_that_couple_no_users_are_refused_before_anything_is_read() -> None:
     with pytest.raises(CallerError, match="column 'home' is not in"):
-        CoupledIteration(asked=asked(), coupling="attribute:home").check(log_of(PEOPLE))
+        CoupledIteration(asked=linear_queries(), coupling="attribute:home").check(log_of(PEOPLE))
     odd = PEOPLE.append_column("part", pa.array(np.linspace(0, 1, PEOPLE.num_rows)))
     odd = odd.append_column("yes", pa.array([True] * PEOPLE.num_rows))
     for coupling, says in (
@@ -209,13 +209,13 @@ def test_columns_that_couple_nobody_are_refused_before_anything_is_read() -> Non
         ("time:part/1d", "where times are needed"),
     ):
         with pytest.raises(CallerError, match=says):
-            CoupledIteration(asked=asked(), coupling=coupling).check(log_of(odd))
+            CoupledIteration(asked=linear_queries(), coupling=coupling).check(log_of(odd))
 
 
 def test_noise_follows_the_degrees() -> None:
     rows = halves(60)
     alone, homes = (
-        CoupledIteration(asked=asked(rows), coupling=coupling).records(log_of(PEOPLE)).sensitivities
+        CoupledIteration(asked=linear_queries(rows), coupling=coupling).records(log_of(PEOPLE)).sensitivities
         for coupling in (None, "attribute:household")
     )
     assert alone.tolist() == [1 / 200] * 60

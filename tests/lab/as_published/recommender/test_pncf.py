@@ -35,18 +35,20 @@ def test_with_a_huge_epsilon_and_global_sensitivity_it_is_the_plain_method(by: B
         neighbourhood=Neighbourhood(by=by, metric=metric, k=3),
         mechanism=Mechanism(epsilon=1e9, sensitivity="global", truncated=False),
     )
-    told = pncf.predict(ratings, queries(), settings, SeededNoise(1))
+    predicted = pncf.predict(ratings, queries(), settings, SeededNoise(1))
     expected = neighbourhood.predict(ratings, queries(), settings.neighbourhood)
-    assert np.abs(told - expected).max() < 1e-3
-    assert np.abs(told - ratings.means[queries().users]).mean() > 0.05
+    assert np.abs(predicted - expected).max() < 1e-3
+    assert np.abs(predicted - ratings.means[queries().users]).mean() > 0.05
 
 
 def test_a_small_epsilon_disturbs_more_and_noise_decides_alone() -> None:
     ratings = synthetic_ratings.ratings(2)
     exact = neighbourhood.predict(ratings, queries(), Neighbourhood(k=3))
     apart = [
-        np.abs(pncf.predict(ratings, queries(), published("item", "cos", 3, each), SeededNoise(3)) - exact).mean()
-        for each in (0.1, 10.0, 1000.0)
+        np.abs(
+            pncf.predict(ratings, queries(), published("item", "cos", 3, epsilon), SeededNoise(3)) - exact
+        ).mean()
+        for epsilon in (0.1, 10.0, 1000.0)
     ]
     assert apart[0] > apart[1] > apart[2]
     first, again = (
@@ -55,15 +57,15 @@ def test_a_small_epsilon_disturbs_more_and_noise_decides_alone() -> None:
     assert np.array_equal(first, again)
 
 
-def test_lists_hold_k_others_of_each_item() -> None:
+def test_lists_hold_k_other_items_per_item() -> None:
     settings = published("item", "cos", 4, 1.0)
     alike = settings.neighbourhood.compared(synthetic_ratings.ratings(4), sensitivity=True)
     who, whom, _ = neighbour_lists(alike, np.array([3, 0], dtype=np.int32), settings, SeededNoise(1))
     assert who.tolist() == [3] * 4 + [0] * 4
     for target in (3, 0):
-        found = whom[who == target].tolist()
-        assert target not in found
-        assert len(set(found)) == 4
+        neighbours = whom[who == target].tolist()
+        assert target not in neighbours
+        assert len(set(neighbours)) == 4
 
 
 @pytest.mark.parametrize("by", SIDES)

@@ -48,7 +48,7 @@ def test_a_model_of_neighbours_predicts_from_own_ratings_as_equation_3_2_3_does(
     assert model.recommend(own, 1) == [{"rank": 1, **best}]
 
 
-def test_a_model_of_neighbours_tells_the_own_mean_where_nobody_speaks(log: EventLog) -> None:
+def test_a_neighbour_model_predicts_the_users_mean_without_neighbours(log: EventLog) -> None:
     model = NeighbourModel(released(log, k=1))
     table = model.release.tables["model/neighbours"].to_pylist()
     neighbour = {row["item"]: row["neighbour"] for row in table}
@@ -92,4 +92,4 @@ def test_what_it_cannot_use_is_refused(log: EventLog) -> None:
         PncfPublished(k=0)
     with pytest.raises(GrantError, match="PNCF uses no δ"):
         PncfPublished().release(log, Grant("1", "1e-6"), SeededNoise(1))
-    assert PncfPublished().laws(log, Grant("1")) == {}
+    assert PncfPublished().noise_distributions(log, Grant("1")) == {}

@@ -47,16 +47,16 @@ def copies(similarity: tuple[float, ...], sensitivity: tuple[float, ...], runs: 
     )
 
 
-def law(scores: Floats, k: int) -> dict[frozenset[int], float]:
+def set_probabilities(scores: Floats, k: int) -> dict[frozenset[int], float]:
     """The probability of each set of k, drawn one after the other without replacement, ∝ exp(score)."""
-    weights, found = np.exp(scores), dict[frozenset[int], float]()
+    weights, probabilities = np.exp(scores), dict[frozenset[int], float]()
     for order in itertools.permutations(range(len(scores)), k):
         chance, left = 1.0, weights.sum()
-        for each in order:
-            chance *= weights[each] / left
-            left -= weights[each]
-        found[frozenset(order)] = found.get(frozenset(order), 0.0) + chance
-    return found
+        for index in order:
+            chance *= weights[index] / left
+            left -= weights[index]
+        probabilities[frozenset(order)] = probabilities.get(frozenset(order), 0.0) + chance
+    return probabilities
 
 
 def frequencies(
@@ -66,14 +66,14 @@ def frequencies(
     places = select(some, k, sensitivities(some, "cos", mechanism), mechanism, SeededNoise(11))
     drawn = (places % len(SIMILARITY)).reshape(RUNS, k)
     counted: dict[frozenset[int], float] = {}
-    for each in drawn.tolist():
-        counted[frozenset(each)] = counted.get(frozenset(each), 0.0) + 1 / RUNS
+    for drawn_set in drawn.tolist():
+        counted[frozenset(drawn_set)] = counted.get(frozenset(drawn_set), 0.0) + 1 / RUNS
     return counted
 
 
-def fits(expected: dict[frozenset[int], float], found: dict[frozenset[int], float]) -> bool:
+def fits(expected: dict[frozenset[int], float], observed: dict[frozenset[int], float]) -> bool:
     margin = math.sqrt(math.log(2 * len(expected) / FALSE_ALARM) / (2 * RUNS))
-    return all(abs(found.get(each, 0.0) - chance) <= margin for each, chance in expected.items())
+    return all(abs(observed.get(subset, 0.0) - chance) <= margin for subset, chance in expected.items())
 
 
 @pytest.mark.parametrize("kind", ["recommendation", "global"])
@@ -81,12 +81,14 @@ def test_neighbours_are_drawn_by_the_exponential_mechanism(kind: str) -> None:
     k, epsilon = 2, 3.0
     mechanism = Mechanism(epsilon=epsilon, truncated=False, sensitivity=kind)  # type: ignore[arg-type]
     scale = np.array(SENSITIVITY) if kind == "recommendation" else np.ones(4)
-    expected = law(epsilon * np.array(SIMILARITY) / (4 * k * scale), k)
+    expected = set_probabilities(epsilon * np.array(SIMILARITY) / (4 * k * scale), k)
     assert sum(expected.values()) == pytest.approx(1)
-    found = frequencies(mechanism, k)
-    assert fits(expected, found)
-    assert not fits(law(epsilon * np.array(SIMILARITY) / (4 * scale), k), found)  # k forgotten
-    assert not fits(law(epsilon * np.array(SIMILARITY) / (2 * k * scale), k), found)  # half the scale
+    observed = frequencies(mechanism, k)
+    assert fits(expected, observed)
+    assert not fits(set_probabilities(epsilon * np.array(SIMILARITY) / (4 * scale), k), observed)  # k forgotten
+    assert not fits(
+        set_probabilities(epsilon * np.array(SIMILARITY) / (2 * k * scale), k), observed
+    )  # half the scale
 
 
 def test_truncation_raises_what_is_far_below_the_kth() -> None:
@@ -94,7 +96,7 @@ def test_truncation_raises_what_is_far_below_the_kth() -> None:
     some, k = copies(SIMILARITY, SENSITIVITY, 1), 2
     assert kth_largest(some, k).tolist() == [0.5]
     wide = Mechanism(epsilon=1.0)
-    assert [each.tolist() for each in truncation(some, k, wide)] == [[0.5], [0.5]]
+    assert [row.tolist() for row in truncation(some, k, wide)] == [[0.5], [0.5]]
     narrow = Mechanism(epsilon=100.0, rho=0.05)
     w = 4 * 2 * 1.0 / 100 * math.log(2 * (4 - 2) / 0.05)
     assert w < 0.5
@@ -104,12 +106,12 @@ def test_truncation_raises_what_is_far_below_the_kth() -> None:
 def test_truncated_similarity_is_what_is_drawn_by() -> None:
     """Here s_k = 0.5 and w = s_k, so that the last one is raised from -0.4 to 0."""
     k, epsilon, ones = 2, 8.0, (1.0,) * 4
-    found = frequencies(Mechanism(epsilon=epsilon), k, ones)
-    assert fits(law(epsilon * np.maximum(SIMILARITY, 0.0) / (4 * k), k), found)
-    assert not fits(law(epsilon * np.array(SIMILARITY) / (4 * k), k), found)
+    observed = frequencies(Mechanism(epsilon=epsilon), k, ones)
+    assert fits(set_probabilities(epsilon * np.maximum(SIMILARITY, 0.0) / (4 * k), k), observed)
+    assert not fits(set_probabilities(epsilon * np.array(SIMILARITY) / (4 * k), k), observed)
 
 
-def test_with_few_candidates_all_are_taken_and_each_query_has_its_own() -> None:
+def test_with_few_candidates_all_are_selected_and_every_query_has_its_own() -> None:
     some = Candidates(np.array([0, 0, 2, 2, 2]), np.arange(5.0), np.ones(5), np.zeros(5), np.zeros(3), np.zeros(3))
     places = select(some, 2, np.ones(5), Mechanism(epsilon=1.0), SeededNoise(1))
     assert sorted(places[:2].tolist()) == [0, 1]

@@ -17,7 +17,7 @@ from headcount.events.log import EventLog
 from headcount.lab.as_published.recommender import pncf
 from headcount.lab.as_published.recommender.pncf_operations import PERTURBATIONS, Mechanism
 from headcount.lab.as_published.recommender.pncf_predictions import PncfPredictionsPublished
-from headcount.lab.compare.splits import Split, one_of_each
+from headcount.lab.compare.splits import Split, split_one_per_user
 from headcount.lab.compare.trials import Bench, Trial, Truth, run_name, seed_of
 from headcount.lab.recommender.candidates import Queries
 from headcount.lab.recommender.neighbourhood import Neighbourhood
@@ -32,7 +32,7 @@ from tests.lab.replicate import papers
 SEED, RUN, K = 7, 0, 5
 
 
-def asked_of(queries: Queries) -> tuple[tuple[str, str], ...]:
+def query_ids(queries: Queries) -> tuple[tuple[str, str], ...]:
     return tuple((f"u{user}", f"f{item}") for user, item in zip(*queries, strict=True))
 
 
@@ -46,7 +46,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 @pytest.fixture(scope="module")
 def split(bench: Bench) -> Split:
     name = run_name(SEED, "MovieLens", RUN)
-    return one_of_each(thesis.ratings_in(bench.log), seed_of(SEED, name))
+    return split_one_per_user(thesis.ratings_in(bench.log), seed_of(SEED, name))
 
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
@@ -57,13 +57,13 @@ def test_what_is_predicted_is_what_the_reproduction_measures(
     trial = Trial.of("MovieLens", "PNCF", epsilon="1", run=RUN, function="x:y", **words)
     reproduced = next(row.value for row in thesis.measured(bench, trial) if row.metric == "MAE")
     by, metric = configuration.split("-")
-    asked: Any = {"by": by, "metric": metric, "k": K, "asked": asked_of(split.queries)}
-    made = PncfPredictionsPublished(**asked).release(
+    options: Any = {"by": by, "metric": metric, "k": K, "asked": query_ids(split.queries)}
+    release = PncfPredictionsPublished(**options).release(
         synthetic_ratings.log_of(split.train), Grant("1"), bench.noise(trial)
     )
-    told = made.tables["model/predictions"]["rating"].to_numpy()
-    assert split.mean_absolute_error(told) == reproduced
-    others = PncfPredictionsPublished(**asked).release(
+    predicted = release.tables["model/predictions"]["rating"].to_numpy()
+    assert split.mean_absolute_error(predicted) == reproduced
+    others = PncfPredictionsPublished(**options).release(
         synthetic_ratings.log_of(split.train), Grant("1"), SeededNoise(1)
     )
     assert split.mean_absolute_error(others.tables["model/predictions"]["rating"].to_numpy()) != reproduced
@@ -80,8 +80,8 @@ def released(log: EventLog, epsilon: str = "1", **parameters: Any) -> Release:
 
 def test_predictions_say_whose_they_are_and_that_the_claim_does_not_hold() -> None:
     log = synthetic_ratings.log_of(synthetic_ratings.ratings(1), [f"Film {n}" for n in range(12)])
-    asked = (("u3", "Film 2"), ("u3", "f1"), ("u0", "f2"))
-    release = released(log, by="user", metric="pcc", k=3, asked=asked)
+    pairs = (("u3", "Film 2"), ("u3", "f1"), ("u0", "f2"))
+    release = released(log, by="user", metric="pcc", k=3, asked=pairs)
     rows = release.tables["model/predictions"].to_pylist()
     assert [(row["user"], row["item"]) for row in rows] == [("u3", "f2"), ("u3", "f1"), ("u0", "f2")]
     assert all(1 <= row["rating"] <= 5 for row in rows)
@@ -92,41 +92,43 @@ def test_predictions_say_whose_they_are_and_that_the_claim_does_not_hold() -> No
 
 
 @pytest.mark.parametrize("by", ["item", "user"])
-def test_whoever_is_not_in_the_log_has_rated_nothing(log: EventLog, by: str) -> None:
+def test_users_not_in_the_log_have_no_ratings(log: EventLog, by: str) -> None:
     """It must not fail either: that would tell who is in the log."""
-    told = released(log, by=by, asked=(("nobody", "f1"),)).tables["model/predictions"]["rating"].to_pylist()
-    assert told == [pytest.approx(synthetic_ratings.ratings(1).mean)] if by == "item" else 1 <= told[0] <= 5
+    predicted = released(log, by=by, asked=(("nobody", "f1"),)).tables["model/predictions"]["rating"].to_pylist()
+    assert (
+        predicted == [pytest.approx(synthetic_ratings.ratings(1).mean)] if by == "item" else 1 <= predicted[0] <= 5
+    )
 
 
 def test_algorithm_1_prints_another_scale_than_the_equation(log: EventLog) -> None:
-    asked = Queries(np.arange(20, dtype=np.int32), np.full(20, 3, np.int32))
+    questions = Queries(np.arange(20, dtype=np.int32), np.full(20, 3, np.int32))
     near = Neighbourhood(metric="pcc", k=4)
-    told = {}
+    predicted = {}
     for perturbation in PERTURBATIONS:
-        made = released(log, metric="pcc", k=4, perturbation=perturbation, asked=asked_of(asked))
-        told[perturbation] = made.tables["model/predictions"]["rating"].to_pylist()
+        release = released(log, metric="pcc", k=4, perturbation=perturbation, asked=query_ids(questions))
+        predicted[perturbation] = release.tables["model/predictions"]["rating"].to_pylist()
         mechanism = Mechanism(epsilon=1.0, perturbation=perturbation)
         settings = pncf.Settings(neighbourhood=near, mechanism=mechanism)
         assert (
-            told[perturbation]
-            == pncf.predict(synthetic_ratings.ratings(1), asked, settings, SeededNoise(1)).tolist()
+            predicted[perturbation]
+            == pncf.predict(synthetic_ratings.ratings(1), questions, settings, SeededNoise(1)).tolist()
         )
-    assert told["equation"] != told["algorithm"]
+    assert predicted["equation"] != predicted["algorithm"]
 
 
 def test_python_asks_for_predictions_and_reads_them(log: EventLog) -> None:
-    asked = [("u1", "f1"), ("u2", "f1"), ("u1", "f3")]
+    pairs = [("u1", "f1"), ("u2", "f1"), ("u1", "f3")]
     model = hc.fit_neighbours(
         log,
         epsilon="1",
         method="pncf-predictions-published",
-        asked=asked,
+        asked=pairs,
         research=True,
         by="user",
         metric="pcc",
         k=4,
     )
-    assert [(row["user"], row["item"]) for row in model.predictions()] == asked
+    assert [(row["user"], row["item"]) for row in model.predictions()] == pairs
     assert [row["item"] for row in model.predictions("u1")] == ["f1", "f3"]
     assert [row["user"] for row in model.predictions(items=["f1"])] == ["u1", "u2"]
     with pytest.raises(UnknownNameError, match="did you mean 'u1'"):
@@ -139,23 +141,23 @@ def test_python_asks_for_predictions_and_reads_them(log: EventLog) -> None:
     with pytest.raises(UsageError, match="no predictions for named people"):
         listed.predictions()
     with pytest.raises(UsageError, match="method private cannot use asked"):
-        hc.fit_neighbours(log, epsilon="1", asked=asked)
+        hc.fit_neighbours(log, epsilon="1", asked=pairs)
     with pytest.raises(UsageError, match="a person and an item"):
         hc.fit_neighbours(log, epsilon="1", method="pncf-predictions-published", research=True, asked=["u1"])  # type: ignore[list-item]
 
 
 def test_what_it_cannot_use_is_refused(log: EventLog) -> None:
-    asked = (("u0", "f1"),)
+    pairs = (("u0", "f1"),)
     bare = replace(log, roles=replace(log.roles, value=None), value_range=None)
     with pytest.raises(UsageError, match="needs ratings"):
-        released(bare, asked=asked)
+        released(bare, asked=pairs)
     with pytest.raises(UsageError, match="--asked FILE"):
         PncfPredictionsPublished(by="user")
     with pytest.raises(UsageError, match="neighbours are compared by"):
-        PncfPredictionsPublished(by="people", asked=asked)  # type: ignore[arg-type]
+        PncfPredictionsPublished(by="people", asked=pairs)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="the equation or the algorithm"):
-        PncfPredictionsPublished(perturbation="both", asked=asked)  # type: ignore[arg-type]
+        PncfPredictionsPublished(perturbation="both", asked=pairs)  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="'f12'"):
-        PncfPredictionsPublished(asked=(("u0", "f12"),)).laws(log, Grant("1"))
+        PncfPredictionsPublished(asked=(("u0", "f12"),)).noise_distributions(log, Grant("1"))
     with pytest.raises(GrantError, match="PNCF uses no δ"):
-        PncfPredictionsPublished(asked=asked).release(log, Grant("1", "1e-6"), SeededNoise(1))
+        PncfPredictionsPublished(asked=pairs).release(log, Grant("1", "1e-6"), SeededNoise(1))

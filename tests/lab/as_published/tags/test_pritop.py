@@ -33,7 +33,7 @@ def two_tastes(people: int = 200) -> tuple[Tagging, Topics]:
     return tagging, Topics(of_tag, np.array([[5 * people, 0], [0, 5 * people]], dtype=np.int64))
 
 
-def test_noise_goes_to_topics_that_a_person_has_nothing_in() -> None:
+def test_noise_goes_to_topics_in_which_a_user_has_nothing() -> None:
     tagging, model = two_tastes()
     done = replaced(tagging, model, 1.0, np.random.default_rng(1))
     after = done.published(np.random.default_rng(1))
@@ -51,8 +51,8 @@ def test_noise_of_weights_has_the_printed_scale() -> None:
         edges = np.arange(-8, 9) + 0.5
         counts = np.bincount(np.searchsorted(edges, changes[:2001].ravel()), minlength=edges.size + 1)
         below = stats.laplace(scale=law).cdf(np.concatenate([[-np.inf], edges, [np.inf]]))
-        found = stats.chisquare(counts, counts.sum() * np.diff(below)).pvalue
-        assert (found > LEVEL) == fits
+        p_value = stats.chisquare(counts, counts.sum() * np.diff(below)).pvalue
+        assert (p_value > LEVEL) == fits
 
 
 def test_where_topics_shrink_the_least_probable_tags_go() -> None:
@@ -77,7 +77,7 @@ def test_the_noise_of_topics_is_in_the_distances() -> None:
     assert ((moved[0.02] > 0.01) & (moved[0.02] < 0.99)).any()
 
 
-def test_a_tag_that_nobody_uses_is_no_candidate() -> None:
+def test_an_unused_tag_is_no_candidate() -> None:
     tagging = Tagging.of([0, 0], [0, 0], [0, 2], people=1, resources=1, tags=4)
     model = Topics(np.array([[1], [0], [1], [0]]), np.array([[2]]))
     private = private_topics(tagging, model, 1.0, np.random.default_rng(1))
@@ -93,11 +93,11 @@ def shares_of(seed: int, tags: int = 6, topics: int = 5) -> NDArray[np.float64]:
 
 def test_divergence_is_that_of_the_definition() -> None:
     shares = shares_of(1)
-    for one in range(6):
+    for first in range(6):
         for other in range(6):
-            middle = (shares[one] + shares[other]) / 2
-            direct = sum((shares[each] * np.log2(shares[each] / middle)).sum() for each in (one, other)) / 2
-            assert apart(shares, entropies(shares), one, other) == pytest.approx(direct, abs=1e-12)
+            middle = (shares[first] + shares[other]) / 2
+            direct = sum((shares[index] * np.log2(shares[index] / middle)).sum() for index in (first, other)) / 2
+            assert apart(shares, entropies(shares), first, other) == pytest.approx(direct, abs=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 8.0, 60.0])
@@ -105,7 +105,7 @@ def test_tags_are_drawn_by_the_exponential_mechanism(epsilon: float) -> None:
     """Also where nearly all draws are refused and all candidates are weighed instead."""
     shares = shares_of(2)
     entropy, candidates = entropies(shares), np.arange(1, 6, dtype=np.int32)
-    away = np.array([apart(shares, entropy, 0, each) for each in candidates])
+    away = np.array([apart(shares, entropy, 0, candidate) for candidate in candidates])
     state, times = np.uint64(7), np.zeros(5)
     for _ in range(20_000):
         place, state = selected(0, candidates, 5, shares, entropy, epsilon / 8, np.uint64(state))
@@ -122,22 +122,22 @@ def test_tags_are_drawn_by_the_exponential_mechanism(epsilon: float) -> None:
 def chosen(changes: list[int], own: list[int], stays: list[bool]) -> tuple[list[int], list[int]]:
     """Return what replaces a person's own tags, and what is added, where one topic has tags 0, 1, 2 and 3."""
     many, shares = len(own), np.ones((6, 1))
-    found, moved = np.full(many, -1, dtype=np.int64), np.ones(many)
+    new_tags, moved = np.full(many, -1, dtype=np.int64), np.ones(many)
     owners, added = (np.full(9, -1, dtype=np.int64) for _ in range(2))
     count = replace_all(
         np.zeros(many, dtype=np.int32), np.zeros(many, dtype=np.int64), np.array(own, dtype=np.int32),
         np.array(stays), np.array([changes]), np.arange(6, dtype=np.int32)[None, :], np.arange(4, dtype=np.int32),
-        np.array([0, 4]), shares, np.zeros(6), 0.1, np.uint64(3), found, moved, owners, added,
+        np.array([0, 4]), shares, np.zeros(6), 0.1, np.uint64(3), new_tags, moved, owners, added,
     )  # fmt: skip
-    return found.tolist(), added[:count].tolist()
+    return new_tags.tolist(), added[:count].tolist()
 
 
 def test_no_tag_is_drawn_twice_and_own_tags_come_first() -> None:
-    found, added = chosen([9], [0, 5], [True, True])
-    assert sorted([*found, *added]) == [0, 1, 2, 3]
-    found, added = chosen([1], [0, 5, 4], [True, False, True])
-    assert found[1] == -1
-    assert len({found[0], found[2], *added}) == 3
+    new_tags, added = chosen([9], [0, 5], [True, True])
+    assert sorted([*new_tags, *added]) == [0, 1, 2, 3]
+    new_tags, added = chosen([1], [0, 5, 4], [True, False, True])
+    assert new_tags[1] == -1
+    assert len({new_tags[0], new_tags[2], *added}) == 3
     assert chosen([-1], [2], [False]) == ([-1], [])
 
 

@@ -24,16 +24,16 @@ def blocks() -> Tagging:
 
 def test_gibbs_sampling_finds_the_two_tastes_and_keeps_count() -> None:
     tagging = blocks()
-    found = fit_topics(tagging, 2, seed=1)
-    assert found.of_tag.sum() == found.of_resource.sum() == tagging.size
-    assert (found.of_tag.sum(axis=1) == np.bincount(tagging.tag, minlength=8)).all()
-    assert (found.of_resource.sum(axis=1) == np.bincount(tagging.resource, minlength=10)).all()
-    home = found.of_tag.argmax(axis=1)
+    topics = fit_topics(tagging, 2, seed=1)
+    assert topics.of_tag.sum() == topics.of_resource.sum() == tagging.size
+    assert (topics.of_tag.sum(axis=1) == np.bincount(tagging.tag, minlength=8)).all()
+    assert (topics.of_resource.sum(axis=1) == np.bincount(tagging.resource, minlength=10)).all()
+    home = topics.of_tag.argmax(axis=1)
     assert set(home[:4]) != set(home[4:])
     assert len(set(home[:4])) == len(set(home[4:])) == 1
-    assert found.tags_of_topics.sum(axis=1) == pytest.approx([1, 1])
+    assert topics.tags_of_topics.sum(axis=1) == pytest.approx([1, 1])
     again = fit_topics(tagging, 2, seed=1)
-    assert (again.of_tag == found.of_tag).all()
+    assert (again.of_tag == topics.of_tag).all()
 
 
 def test_noise_of_topics_grows_as_epsilon_shrinks() -> None:
@@ -58,7 +58,7 @@ def test_tags_are_replaced_within_their_topics_and_resources_stay() -> None:
     published = done.published(np.random.default_rng(1))
     assert (published.tag // 4 == published.resource // 5).mean() > 0.9
     assert 0 <= done.distances.min() <= done.distances.max() <= 1
-    before, after = ({*zip(each.user, each.resource, strict=True)} for each in (tagging, published))
+    before, after = ({*zip(log.user, log.resource, strict=True)} for log in (tagging, published))
     assert after <= before
     wild = replaced(tagging, model, 0.1, np.random.default_rng(1))
     assert wild.stays.mean() < done.stays.mean()
@@ -68,7 +68,7 @@ def test_tags_are_replaced_within_their_topics_and_resources_stay() -> None:
     assert empty.published(np.random.default_rng(1)).size == 0
 
 
-def test_suppression_keeps_the_most_used_tags_of_each_person() -> None:
+def test_suppression_keeps_the_most_used_tags_of_every_user() -> None:
     tagging = drawn(2, size=80)
     for kept in (0.5, 0.8, 1.0):
         stays = most_used(tagging, kept)
@@ -77,8 +77,8 @@ def test_suppression_keeps_the_most_used_tags_of_each_person() -> None:
             times = np.bincount(tagging.tag[mine], minlength=4)
             left = set(tagging.tag[mine & stays].tolist())
             assert len(left) == max(1, int(kept * np.count_nonzero(times) + 0.5))
-            gone = set(np.flatnonzero(times).tolist()) - left
-            assert min(times[list(left)]) >= max([times[each] for each in gone], default=0)
+            suppressed = set(np.flatnonzero(times).tolist()) - left
+            assert min(times[list(left)]) >= max([times[tag] for tag in suppressed], default=0)
 
 
 @pytest.mark.parametrize("method", ["pritop-published", "suppression-published"])

@@ -109,23 +109,23 @@ def test_files_are_read_and_say_where_a_claim_stands(name: str) -> None:
     assert claims.paper.name == name
     assert all(claim.says and claim.place and claim.figure for claim in claims.claim)
     assert all(len(claim.says) < 200 for claim in claims.claim)
-    assert {each.name for each in claims.dataset} <= {*ENTRIES, "all", *NOBODY_HAS}
+    assert {dataset.name for dataset in claims.dataset} <= {*ENTRIES, "all", *NOBODY_HAS}
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_section_has_a_claim(name: str) -> None:
     claims = read_claims(name)
-    assert [each.name for each in claims.section if each.figures and not any(map(each.has, claims.claim))] == []
+    assert [part.name for part in claims.section if part.figures and not any(map(part.covers, claims.claim))] == []
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_no_figure_is_passed_over(name: str) -> None:
     named = " ".join(claim.figure for claim in read_claims(name).claim)
-    assert [each for each in FIGURES[name] if each not in named] == []
+    assert [figure for figure in FIGURES[name] if figure not in named] == []
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_thresholds_that_are_ours_are_said_to_be(name: str) -> None:
+def test_our_own_thresholds_are_marked_as_ours(name: str) -> None:
     """Where the paper gives no number, the claim says by which one it is judged."""
     for claim in read_claims(name).claim:
         value = getattr(claim.judge, "value", None)
@@ -134,9 +134,9 @@ def test_thresholds_that_are_ours_are_said_to_be(name: str) -> None:
 
 
 def test_the_paper_names_the_file() -> None:
-    files = {each.name for each in resources.files("headcount.lab.replicate").iterdir()}
+    files = {path.name for path in resources.files("headcount.lab.replicate").iterdir()}
     assert {f"{name.replace('-', '_')}.toml" for name in FILES} == {
-        each for each in files if each.endswith(".toml")
+        path for path in files if path.endswith(".toml")
     }
 
 
@@ -186,7 +186,7 @@ def test_pictures_are_drawn_for_the_data_there_are() -> None:
 
     def names(**logs: tuple[EventLog, Kind]) -> list[str]:
         data = {name: Dataset(name, log, kind, "", "", sizes=Sizes(1, 1, 1)) for name, (log, kind) in logs.items()}
-        return [f"{each.name} {'+'.join(each.datasets)}" for each in section.drawn(data)]
+        return [f"{chart.name} {'+'.join(chart.datasets)}" for chart in section.drawn(data)]
 
     films, places = "mse-films Films", "mse-places Places"
     assert names() == []
@@ -198,12 +198,12 @@ def test_pictures_are_drawn_for_the_data_there_are() -> None:
 
 def test_every_verdict_there_is() -> None:
     apart, same = (LOW, HIGH), (LOW, [1.0, 1.2, 0.9])
-    assert [each.verdict for each in judged(TINY, apart, apart)] == ["reproduced"]
-    assert [each.verdict for each in judged(TINY, apart, (HIGH, LOW))] == ["not reproduced"]
-    assert [each.verdict for each in judged(TINY, apart, same)] == ["undecided"]
-    assert [each.verdict for each in judged(TINY, same, (HIGH, LOW))] == ["not reproduced"]
-    gone = {"Films": "lost", "Places": "lost too"}
-    [verdict] = judged(TINY, apart, apart, absent=gone)
+    assert [verdict.verdict for verdict in judged(TINY, apart, apart)] == ["reproduced"]
+    assert [verdict.verdict for verdict in judged(TINY, apart, (HIGH, LOW))] == ["not reproduced"]
+    assert [verdict.verdict for verdict in judged(TINY, apart, same)] == ["undecided"]
+    assert [verdict.verdict for verdict in judged(TINY, same, (HIGH, LOW))] == ["not reproduced"]
+    missing = {"Films": "lost", "Places": "lost too"}
+    [verdict] = judged(TINY, apart, apart, absent=missing)
     assert verdict.verdict == "not testable"
     assert verdict.measured == "Films items: lost; Places items: lost too"
     assert {"reproduced", "not reproduced", "undecided", "not testable"} == set(WORDS)
@@ -211,13 +211,13 @@ def test_every_verdict_there_is() -> None:
 
 def test_what_cannot_be_tried_does_not_decide() -> None:
     [verdict] = judged(TINY, (LOW, HIGH), (HIGH, LOW), absent={"Places": "lost"})
-    assert [each.verdict for each in verdict.cases] == ["reproduced", "not testable"]
+    assert [case.verdict for case in verdict.cases] == ["reproduced", "not testable"]
     assert verdict.verdict == "reproduced"
 
 
 def test_another_log_is_named() -> None:
     [verdict] = judged(TINY, (LOW, HIGH), (LOW, HIGH))
-    assert [each.case for each in verdict.cases] == ["Films items", "Places items (here foursquare-nyc)"]
+    assert [case.case for case in verdict.cases] == ["Films items", "Places items (here foursquare-nyc)"]
 
 
 def test_a_stand_in_decides_only_what_hangs_on_sizes() -> None:
@@ -232,7 +232,7 @@ def test_a_stand_in_decides_only_what_hangs_on_sizes() -> None:
 def test_a_number_of_the_papers_own_data_needs_these() -> None:
     text = TINY.replace("judge =", "exact_data = true\njudge =")
     [verdict] = judged(text, (LOW, HIGH), (LOW, HIGH))
-    assert [each.verdict for each in verdict.cases] == ["reproduced", "not testable"]
+    assert [case.verdict for case in verdict.cases] == ["reproduced", "not testable"]
 
 
 def test_a_table_that_the_data_lack_is_not_testable() -> None:
@@ -244,7 +244,7 @@ def test_a_table_that_the_data_lack_is_not_testable() -> None:
 def test_a_claim_without_a_verdict_is_an_error() -> None:
     claims = parse_claims(TINY + SECOND, "tiny.toml")
     verdicts = judged(TINY + SECOND, (LOW, HIGH), (LOW, HIGH))
-    assert [each.verdict for each in verdicts] == ["reproduced", "not reproduced"]
+    assert [verdict.verdict for verdict in verdicts] == ["reproduced", "not reproduced"]
     check_complete(claims, verdicts)
     with pytest.raises(IncompleteError, match="2 claims were written down for tiny and 1 judged: second"):
         check_complete(claims, verdicts[:1])
@@ -260,7 +260,7 @@ def test_what_the_text_does_not_hold_is_not_testable() -> None:
         paper=claims.paper,
         dataset=claims.dataset,
         section=claims.section,
-        claim=[each for each in claims.claim if each.id == "errors-compared"],
+        claim=[candidate for candidate in claims.claim if candidate.id == "errors-compared"],
     )
     [verdict] = judge_all(silent, Results(table_of([])), {}, [])
     assert verdict.verdict == "not testable"

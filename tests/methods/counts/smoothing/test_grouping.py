@@ -33,7 +33,7 @@ counts = st.one_of(
     st.lists(st.integers(-(2**50), 2**50), min_size=1, max_size=25),
     st.tuples(st.integers(-(2**50), 2**50), st.integers(1, 40)).map(lambda drawn: [drawn[0]] * drawn[1]),
     st.tuples(st.integers(2**40, 2**50), st.lists(st.integers(0, 2), min_size=1, max_size=25)).map(
-        lambda drawn: [drawn[0] + each for each in drawn[1]]  # large and nearly equal
+        lambda drawn: [drawn[0] + difference for difference in drawn[1]]  # large and nearly equal
     ),
 )
 
@@ -92,9 +92,9 @@ def defined_errors(noisy: list[int], limit: int, scale: float, key: bytes) -> li
 @example(noisy=[0] * 20 + [10**6], limit=1, scale=1e-3, key=KEY)
 def test_errors_and_choice_equal_their_definition(noisy: list[int], limit: int, scale: float, key: bytes) -> None:
     defined = defined_errors(noisy, limit, scale, key)
-    found = size_errors(np.array(noisy), limit, scale, key)
-    assert found.shape == (len(noisy),)
-    for ours, exact in zip(found.tolist(), defined, strict=True):
+    errors = size_errors(np.array(noisy), limit, scale, key)
+    assert errors.shape == (len(noisy),)
+    for ours, exact in zip(errors.tolist(), defined, strict=True):
         assert abs(Fraction(ours) - exact) <= CLOSE * exact
     chosen = best_size(np.array(noisy), limit, scale, key)
     assert 1 <= chosen <= len(noisy)
@@ -111,21 +111,21 @@ def test_the_columns_may_come_in_any_order(noisy: list[int], key: bytes, seed: i
 def test_a_long_vector_equals_its_definition() -> None:
     """Sizes all over 20,000 columns: long groups, long runs of equal counts, noise of a few units."""
     noisy = zipf_sample(20_000)
-    found = size_errors(noisy, 10, 20.0, KEY)
+    errors = size_errors(noisy, 10, 20.0, KEY)
     for size in [1, 2, 3, 7, 64, 141, 142, 1000, 6666, 6667, 9999, 10_000, 10_001, 20_000]:
         exact = defined_error(noisy.tolist(), size, 10, 20.0, KEY)
-        assert abs(Fraction(float(found[size - 1])) - exact) <= CLOSE * exact
+        assert abs(Fraction(float(errors[size - 1])) - exact) <= CLOSE * exact
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 64, 1000, 20_000])
 def test_threads_and_pieces_do_not_change_the_errors(d: int, monkeypatch: pytest.MonkeyPatch) -> None:
     noisy = zipf_sample(d)
-    seen = []
+    error_arrays = []
     for threads, pieces in [(1, 1), (1, 64), (2, 64), (5, 7)]:
         monkeypatch.setattr(grouping, "_THREADS", threads)
         monkeypatch.setattr(grouping, "_PIECES", pieces)
-        seen.append(size_errors(noisy, 10, 20.0, KEY))
-    assert all(np.array_equal(seen[0], each) for each in seen[1:])
+        error_arrays.append(size_errors(noisy, 10, 20.0, KEY))
+    assert all(np.array_equal(error_arrays[0], errors) for errors in error_arrays[1:])
 
 
 def zipf_sample(d: int) -> NDArray[np.int64]:
@@ -167,7 +167,7 @@ def simulated_matrix(sizes: int, groups: int) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize(("sizes", "groups"), [(1, 40_000), (200, 200), (40_000, 1)])
-def test_simulated_noise_has_laplaces_law(sizes: int, groups: int) -> None:
+def test_simulated_noise_is_laplace_distributed(sizes: int, groups: int) -> None:
     """Kolmogorov and Smirnov's test within a size, over sizes, and of first groups: right and wrong scales."""
     values = simulated_matrix(sizes, groups).ravel()
     assert stats.kstest(values, stats.laplace().cdf).pvalue > LEVEL
@@ -192,10 +192,10 @@ def unmixed(x: int) -> int:
     """The inverse of :func:`mixed`, found by undoing its steps."""
 
     def unshifted(x: int, by: int) -> int:
-        found = x
+        value = x
         for _ in range(64 // by + 1):
-            found = x ^ (found >> by)
-        return found
+            value = x ^ (value >> by)
+        return value
 
     x = unshifted(x, 31)
     x = unshifted((x * pow(0x94D049BB133111EB, -1, 2**64)) % 2**64, 27)
@@ -212,20 +212,20 @@ def unmixed(x: int) -> int:
 @example(d=8, size=4, key=KEY)
 def test_groups_partition_the_columns_as_published(d: int, size: int, key: bytes) -> None:
     order = random_order(d, key)
-    groups = Groups.of(order, size)
+    groups = Groups.by_size(order, size)
     published = published_groups(order.tolist(), min(size, d))
     assert groups.size == min(size, d)
     assert groups.count == len(published)
     assert groups.sizes.tolist() == [len(group) for group in published]
     assert groups.labels.dtype == groups.sizes.dtype == np.int64
-    found = [np.flatnonzero(groups.labels == group).tolist() for group in range(groups.count)]
-    assert found == [sorted(group) for group in published]
+    members = [np.flatnonzero(groups.labels == group).tolist() for group in range(groups.count)]
+    assert members == [sorted(group) for group in published]
     assert sorted(itertools.chain.from_iterable(published)) == list(range(d))
 
 
 @given(noisy=counts, size=st.integers(1, 50))
 def test_means_are_put_back_on_their_columns(noisy: list[int], size: int) -> None:
-    groups = Groups.of(order_by(np.array(noisy)), size)
+    groups = Groups.by_size(order_by(np.array(noisy)), size)
     sums = np.bincount(groups.labels, np.array(noisy, dtype=np.float64))
     means = groups.spread(sums / groups.sizes)
     for group in published_groups(groups.order.tolist(), groups.size):
@@ -254,11 +254,11 @@ def test_a_random_order_is_an_order_and_repeats(d: int, key: bytes) -> None:
 def test_random_orders_are_uniform() -> None:
     """All six orders of three columns, over 12,000 keys."""
     random = np.random.default_rng(1)
-    seen = Counter(tuple(random_order(3, random.bytes(16)).tolist()) for _ in range(12_000))
+    outcomes = Counter(tuple(random_order(3, random.bytes(16)).tolist()) for _ in range(12_000))
     law = dict.fromkeys(itertools.permutations(range(3)), 1 / 6)
-    assert fits(seen, law) > LEVEL
+    assert fits(outcomes, law) > LEVEL
     uneven = {order: (1.3 if order == (0, 1, 2) else 0.94) / 6 for order in law}
-    assert fits(seen, uneven) < LEVEL
+    assert fits(outcomes, uneven) < LEVEL
 
 
 def test_random_orders_of_neighbouring_keys_are_unrelated() -> None:

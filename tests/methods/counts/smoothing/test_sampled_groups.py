@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import EVERYONE, Noisy, Sample, SampleUsers
+from headcount.bounds import ALL_USERS, Noisy, SampleRecords, SampleUsers
 from headcount.errors import UsageError
 from headcount.methods.counts.smoothing.random_groups import RandomGroups
 from headcount.methods.counts.smoothing.sampled_groups import SampledGroups, Sampling, admission
@@ -54,14 +54,16 @@ WAYS = get_args(Sampling)
 def test_counts_are_noisy_averages_of_neighbours(sampling: Any, table: Any, counting: Any) -> None:
     """Groups of 5 along the noisy sample, equal ones by column; the last group takes in what is left."""
     method, log = SampledGroups(limit=5, sampling=sampling), town(60, 23, 7, counting=counting)
-    with watched("methods.counts.smoothing.sampled_groups.add") as sampled:
-        found = grouped(method, log, "1", table=table)
-    check_averages(found)
+    with watched("methods.counts.smoothing.sampled_groups.add_noise") as sampled:
+        grouped_counts = grouped(method, log, "1", table=table)
+    check_averages(grouped_counts)
     noisy: Noisy = sampled[0 if table == "items" else 1].result
     values = noisy.values.ravel().tolist()
-    assert found.groups.order.tolist() == sorted(range(len(values)), key=lambda column: (values[column], column))
+    assert grouped_counts.groups.order.tolist() == sorted(
+        range(len(values)), key=lambda column: (values[column], column)
+    )
     d = 23 if table == "items" else 69
-    assert [len(members) for members in found.members] == [*[5] * (d // 5 - 1), 5 + d % 5]
+    assert [len(members) for members in grouped_counts.members] == [*[5] * (d // 5 - 1), 5 + d % 5]
 
 
 @pytest.mark.parametrize("sampling", ["column", "none"])
@@ -76,9 +78,9 @@ def test_fewer_columns_than_the_maximum_are_one_group() -> None:
     for sampling in WAYS:
         for d in (1, 4):
             log = town(60, d, 5)
-            found = grouped(SampledGroups(limit=5, sampling=sampling, what="items"), log, "1000")
-            assert len(found.members) == 1
-            assert counts_of(found.release).tolist() == [truth(log).sum() / d] * d
+            grouped_counts = grouped(SampledGroups(limit=5, sampling=sampling, what="items"), log, "1000")
+            assert len(grouped_counts.members) == 1
+            assert counts_of(grouped_counts.release).tolist() == [truth(log).sum() / d] * d
 
 
 @pytest.mark.parametrize("sampling", WAYS)
@@ -101,18 +103,18 @@ def test_noise_of_sample_and_sums(limit: int, epsilon: str) -> None:
     """Half of ε for each: 2/ε on a sample of one record, of a few users; 2M/ε on all records and on the sums."""
     half = Fraction(epsilon) / 2
     bounds = {
-        "column": Sample(1),
+        "column": SampleRecords(1),
         "row": SampleUsers(limit, admission(half, limit)),
-        "none": Sample(limit),
+        "none": SampleRecords(limit),
     }
     for sampling in WAYS:
         engine = Watching()
         method = SampledGroups(limit=limit, sampling=sampling, what="items")
-        with watched("methods.counts.smoothing.sampled_groups.add") as sampled:
+        with watched("methods.counts.smoothing.sampled_groups.add_noise") as sampled:
             release = method.release(town(30, 12, 5), Grant(epsilon), SeededNoise(1), engine)
-        assert [bound for bound, _ in engine.asked] == [bounds[sampling], Sample(limit)]
-        assert engine.asked[0][1] != engine.asked[1][1]
-        assert scale_of(sampled[0].result.law) == (limit if sampling == "none" else 1) / half
+        assert [bound for bound, _ in engine.measured_bounds] == [bounds[sampling], SampleRecords(limit)]
+        assert engine.measured_bounds[0][1] != engine.measured_bounds[1][1]
+        assert scale_of(sampled[0].result.distribution) == (limit if sampling == "none" else 1) / half
         law = release.noise["items"]
         assert (scale_of(law), law.step, law.on) == (limit / half, Fraction(1), "group sums")
 
@@ -131,20 +133,20 @@ def powers_of_e(x: Fraction, digits: int = 60) -> tuple[Fraction, Fraction]:
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 3), Fraction(1), Fraction(3)], ids=str)
 def test_admission_pays_and_is_the_most_that_pays(epsilon: Fraction, limit: int) -> None:
     """ln(1 + β (e^(Mε/2) - 1)) <= ε/2, in exact fractions; a millionth more would be too much."""
-    beta = Fraction(admission(epsilon / 2, limit), EVERYONE)
+    beta = Fraction(admission(epsilon / 2, limit), ALL_USERS)
     (_, inside), (outside, _) = powers_of_e(limit * epsilon / 2), powers_of_e(epsilon / 2)
     assert 1 + beta * (inside - 1) <= outside
-    more = beta * (1 + Fraction(1, 10**6)) + Fraction(1, EVERYONE)
+    more = beta * (1 + Fraction(1, 10**6)) + Fraction(1, ALL_USERS)
     (inside, _), (_, outside) = powers_of_e(limit * epsilon / 2), powers_of_e(epsilon / 2)
     assert 1 + more * (inside - 1) > outside
 
 
-def test_a_single_record_needs_no_lot_and_a_large_maximum_takes_nobody() -> None:
-    assert admission(Fraction(1, 2), 1) == EVERYONE
+def test_a_single_record_is_kept_and_a_large_maximum_drops_no_user() -> None:
+    assert admission(Fraction(1, 2), 1) == ALL_USERS
     assert admission(Fraction(1, 2), 200) == 0
     engine = Watching()
     SampledGroups(limit=200, sampling="row").release(town(90, 5, 3), Grant("1"), SeededNoise(1), engine)
-    sample = ReferenceEngine().measure(town(90, 5, 3), *engine.asked[0])
+    sample = ReferenceEngine().measure(town(90, 5, 3), *engine.measured_bounds[0])
     assert not sample.items.sensitive_values.any()
 
 
@@ -165,36 +167,39 @@ Errors = Mapping[str, Floats]
 @pytest.fixture(scope="module")
 def by_maximum() -> Mapping[int, Errors]:
     """Errors at ε = 1 on worlds of 4,000 users with 1 to M records, of 2,000 items that follow Zipf's law."""
-    found = {}
+    errors_by_maximum = {}
     for most in (10, 50, 200):
         log = zipf(np.random.default_rng(5).integers(1, most + 1, 4_000), 2_000)
         exact = truth(log)
-        found[most] = {"gs-r": errors(RandomGroups(limit=most), log, exact, epsilon="1")}
+        errors_by_maximum[most] = {"gs-r": errors(RandomGroups(limit=most), log, exact, epsilon="1")}
         for sampling in WAYS:
             method = SampledGroups(limit=most, sampling=sampling)
-            found[most][sampling] = errors(method, log, exact, epsilon="1")
-    return found
+            errors_by_maximum[most][sampling] = errors(method, log, exact, epsilon="1")
+    return errors_by_maximum
 
 
 @pytest.mark.parametrize("most", [10, 50, 200])
 def test_column_sampling_beats_row_sampling(by_maximum: Mapping[int, Errors], most: int) -> None:
     """Of each user one record tells more than all records of next to nobody: MAE 7.6, 43, 207 to 14.3, 65, 253."""
-    of = by_maximum[most]
-    assert by_chance(of["column"], of["row"]) < LEVEL
-    assert of["column"].mean() < 0.85 * of["row"].mean()
-    assert by_chance(of["column"], of["none"]) < LEVEL
+    errors_by_sampling = by_maximum[most]
+    assert by_chance(errors_by_sampling["column"], errors_by_sampling["row"]) < LEVEL
+    assert errors_by_sampling["column"].mean() < 0.85 * errors_by_sampling["row"].mean()
+    assert by_chance(errors_by_sampling["column"], errors_by_sampling["none"]) < LEVEL
 
 
 def test_row_sampling_degrades_to_random_groups(by_maximum: Mapping[int, Errors]) -> None:
     """β falls exponentially with M: from M = 10 on, 0.004 of users and fewer tell nothing."""
-    assert admission(Fraction(1, 2), 10) / EVERYONE < 0.0045
-    away = {most: abs(of["row"].mean() / of["gs-r"].mean() - 1) for most, of in by_maximum.items()}
+    assert admission(Fraction(1, 2), 10) / ALL_USERS < 0.0045
+    away = {
+        most: abs(errors_by_method["row"].mean() / errors_by_method["gs-r"].mean() - 1)
+        for most, errors_by_method in by_maximum.items()
+    }
     assert away[10] < 0.04  # half of ε was paid for nothing
     assert away[50] < 0.01
     assert away[200] < 0.005
-    for of in by_maximum.values():  # whereas a sample of columns tells something
-        assert by_chance(of["column"], of["gs-r"]) < LEVEL
-        assert of["column"].mean() < 0.85 * of["gs-r"].mean()
+    for errors_by_method in by_maximum.values():  # whereas a sample of columns tells something
+        assert by_chance(errors_by_method["column"], errors_by_method["gs-r"]) < LEVEL
+        assert errors_by_method["column"].mean() < 0.85 * errors_by_method["gs-r"].mean()
 
 
 def test_without_much_to_hide_row_sampling_still_helps() -> None:

@@ -50,30 +50,32 @@ def test_counts_are_noisy_averages_of_groups_of_the_best_size(sampling: Any, tab
     """The size is the best one for M times the noisy sample (for the sample itself, if that is of everything)."""
     method, log = TunedGroups(limit=5, sampling=sampling), town(60, 23, 7, counting=counting)
     with (
-        watched("methods.counts.smoothing.sampled_groups.add") as sampled,
+        watched("methods.counts.smoothing.sampled_groups.add_noise") as sampled,
         watched("methods.counts.smoothing.tuned_groups.best_size") as tuned,
     ):
-        found = grouped(method, log, "1", table=table)
-    check_averages(found)
+        grouped_counts = grouped(method, log, "1", table=table)
+    check_averages(grouped_counts)
     at = 0 if table == "items" else 1
     noisy: Noisy = sampled[at].result
     values = noisy.values.ravel().tolist()
-    assert found.groups.order.tolist() == sorted(range(len(values)), key=lambda column: (values[column], column))
+    assert grouped_counts.groups.order.tolist() == sorted(
+        range(len(values)), key=lambda column: (values[column], column)
+    )
     given, factor, scale, key = tuned[at].given
     assert given.tolist() == values
     assert factor == (1 if sampling == "none" else 5)
     assert scale == 20  # 2M/ε for half of ε = 1, as the sums will get
-    assert scale_of(found.release.noise[table]) == 20
+    assert scale_of(grouped_counts.release.noise[table]) == 20
     best = int(np.argmin(size_errors(noisy.values.ravel(), factor, scale, key))) + 1
-    assert found.groups.size == tuned[at].result == best
-    assert found.release.chosen[table] == {"group size": best}
-    assert f"cut into groups of {best}, the size that looked best" in found.release.explain()
+    assert grouped_counts.groups.size == tuned[at].result == best
+    assert grouped_counts.release.chosen[table] == {"group size": best}
+    assert f"cut into groups of {best}, the size that looked best" in grouped_counts.release.explain()
 
 
 def test_both_halves_are_paid_as_in_gs_s() -> None:
-    with watched("methods.counts.smoothing.sampled_groups.add") as sampled:
+    with watched("methods.counts.smoothing.sampled_groups.add_noise") as sampled:
         release = TunedGroups(limit=5, what="items").release(town(60, 23, 7), Grant("0.4"), SeededNoise(1))
-    assert scale_of(sampled[0].result.law) == 5
+    assert scale_of(sampled[0].result.distribution) == 5
     assert scale_of(release.noise["items"]) == 25
 
 
@@ -100,9 +102,9 @@ def test_equal_columns_and_much_noise_ask_for_groups() -> None:
 
 def test_fewer_columns_than_the_maximum() -> None:
     for d in (1, 4):
-        found = grouped(TunedGroups(limit=5, what="items"), town(60, d, 5), "1")
-        check_averages(found)
-        assert 1 <= found.release.chosen["items"]["group size"] <= d
+        grouped_counts = grouped(TunedGroups(limit=5, what="items"), town(60, d, 5), "1")
+        check_averages(grouped_counts)
+        assert 1 <= grouped_counts.release.chosen["items"]["group size"] <= d
 
 
 def test_intervals_enclose_the_averages_of_groups() -> None:
@@ -111,12 +113,12 @@ def test_intervals_enclose_the_averages_of_groups() -> None:
 
 
 def test_the_search_is_repeatable() -> None:
-    one, two = (
+    first, two = (
         TunedGroups(limit=5).release(town(60, 23, 7), Grant("1"), SeededNoise(4), ReferenceEngine())
         for _ in range(2)
     )
-    assert one.chosen == two.chosen
-    assert one.items.equals(two.items)
+    assert first.chosen == two.chosen
+    assert first.items.equals(two.items)
 
 
 # What tuning is worth
@@ -132,15 +134,15 @@ def compared(most: int, runs: int) -> dict[str, Floats]:
 @pytest.mark.parametrize("most", [50, 200])
 def test_tuned_groups_beat_sampled_groups_beat_random_groups(most: int) -> None:
     """MAE 35 < 43 < 65 for M = 50, and 141 < 207 < 253 for M = 200: groups of M are too large."""
-    of = compared(most, 20)
-    assert by_chance(of["gs"], of["gs-s"]) < LEVEL
-    assert by_chance(of["gs-s"], of["gs-r"]) < LEVEL
-    assert of["gs"].mean() < 0.9 * of["gs-s"].mean()
-    assert of["gs-s"].mean() < 0.9 * of["gs-r"].mean()
+    errors_by_method = compared(most, 20)
+    assert by_chance(errors_by_method["gs"], errors_by_method["gs-s"]) < LEVEL
+    assert by_chance(errors_by_method["gs-s"], errors_by_method["gs-r"]) < LEVEL
+    assert errors_by_method["gs"].mean() < 0.9 * errors_by_method["gs-s"].mean()
+    assert errors_by_method["gs-s"].mean() < 0.9 * errors_by_method["gs-r"].mean()
 
 
 def test_where_groups_of_the_maximum_are_right_tuning_costs_nothing() -> None:
     """MAE 7.67, 7.66 and 14.1 for M = 10. GS deviates by 0.033 over 60 runs: 3 % would be 7 times that."""
-    of = compared(10, 60)
-    assert of["gs"].mean() < 1.03 * of["gs-s"].mean()
-    assert by_chance(of["gs-s"], of["gs-r"]) < LEVEL
+    errors_by_method = compared(10, 60)
+    assert errors_by_method["gs"].mean() < 1.03 * errors_by_method["gs-s"].mean()
+    assert by_chance(errors_by_method["gs-s"], errors_by_method["gs-r"]) < LEVEL

@@ -16,12 +16,12 @@ from headcount.methods.registry import FAMILIES, family_releasing
 from headcount.releases.release import Release
 from headcount.studio.services import charts
 from headcount.studio.services.exploration import views
-from headcount.studio.services.exploration.opened_release import Opened
+from headcount.studio.services.exploration.opened_release import OpenedRelease
 from headcount.studio.studio import Studio
 from tests.reports.conftest import make, make_adaptive, make_ranking
-from tests.seeded.running import made
+from tests.seeded.running import release_of
 from tests.studio.conftest import Browser
-from tests.studio.services.exploration.test_families import one_of_each
+from tests.studio.services.exploration.test_families import case_per_method
 from tests.studio.support.releases import put
 
 Client = Callable[..., Browser]
@@ -51,20 +51,20 @@ class Links(HTMLParser):
 
 def walk(browser: Browser, begin: str, most: int = 60) -> dict[str, str]:
     """Follow all links from a page that stay below it, and see that each leads to a page."""
-    seen: dict[str, str] = {}
+    texts: dict[str, str] = {}
     waiting = [begin]
-    while waiting and len(seen) < most:
+    while waiting and len(texts) < most:
         address = waiting.pop(0)
-        if address in seen:
+        if address in texts:
             continue
         answer = browser.get(address)
         assert answer.status_code == 200, (address, answer.text[:2000])
-        seen[address] = answer.text if answer.headers["content-type"].startswith("text/html") else ""
-        if seen[address]:
-            page = Links(seen[address])
+        texts[address] = answer.text if answer.headers["content-type"].startswith("text/html") else ""
+        if texts[address]:
+            page = Links(texts[address])
             assert not page.strange, (address, page.strange)
-            waiting += [each for each in page.links if each.startswith(begin)]
-    return seen
+            waiting += [link for link in page.links if link.startswith(begin)]
+    return texts
 
 
 RELEASES: dict[str, Release] = {
@@ -97,14 +97,14 @@ def undrawn() -> Iterator[None]:
 def test_every_page_of_a_release_leads_somewhere(name: str, studio: Studio, client: Client) -> None:
     release = RELEASES[name]
     key = put(studio, release, title=EVIL[:120], note=EVIL)
-    seen = walk(client("analyst"), f"/releases/{key}")
-    wanted = {"/promise", "/downloads", *(f"/{view.address}" for view in views.views(Opened(release)))}
-    assert {f"/releases/{key}{each}" for each in wanted} <= {each.partition("?")[0] for each in seen}
+    pages = walk(client("analyst"), f"/releases/{key}")
+    wanted = {"/promise", "/downloads", *(f"/{view.address}" for view in views.views(OpenedRelease(release)))}
+    assert {f"/releases/{key}{suffix}" for suffix in wanted} <= {suffix.partition("?")[0] for suffix in pages}
     if name == "mischief":
-        assert sum("/items" in each for each in seen) >= 6
-        assert all("{{ 7" in text or "49" not in text for text in seen.values() if EVIL[:9] in text)
+        assert sum("/items" in address for address in pages) >= 6
+        assert all("{{ 7" in text or "49" not in text for text in pages.values() if EVIL[:9] in text)
     if name == "not private":
-        assert all("Not private" in text for text in seen.values() if "<h1>" in text)
+        assert all("Not private" in text for text in pages.values() if "<h1>" in text)
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -112,11 +112,11 @@ def test_every_page_of_a_release_leads_somewhere(name: str, studio: Studio, clie
 def test_a_release_of_every_family_has_its_pages(family: str, studio: Studio, client: Client) -> None:
     cases = [
         (len(tables), name)
-        for name, tables in ((name, name.partition(": ")[2].split(", ")) for name in one_of_each())
+        for name, tables in ((name, name.partition(": ")[2].split(", ")) for name in case_per_method())
         if getattr(family_releasing(dict.fromkeys(tables)), "name", "") == family
     ]
-    case = one_of_each()[max(cases)[1]]
-    key = put(studio, made(case, case.engines[0]), family=family)
+    case = case_per_method()[max(cases)[1]]
+    key = put(studio, release_of(case, case.engines[0]), family=family)
     assert len(walk(client("analyst"), f"/releases/{key}", most=40)) > 5
 
 
@@ -149,9 +149,9 @@ def test_what_is_not_published_is_unknown_to_all_others(studio: Studio, client: 
     below = ["", "/rows", "/promise", "/downloads", "/heat", "/contexts", "/items/v1", "/charts/ranking"]
     below += ["/downloads/release.zip", "/downloads/tables/items.csv", "/downloads/charts/ranking.png", "/related"]
     for key, who in ((hidden, "ann"), (own, "bob"), (hidden, "bob")):
-        for each in below:
-            answer = client(who).get(f"/releases/{key}{each}")
-            assert answer.status_code == 404, each
+        for address in below:
+            answer = client(who).get(f"/releases/{key}{address}")
+            assert answer.status_code == 404, address
         browser = client(who)
         nowhere = browser.get("/releases/" + "0" * 32).text
         assert browser.get(f"/releases/{key}").text == nowhere
@@ -162,15 +162,15 @@ def test_what_is_not_published_is_unknown_to_all_others(studio: Studio, client: 
     assert "Waiting for your review" in client("cora").get("/").text
 
 
-def test_releases_are_found_by_their_words(studio: Studio, client: Client) -> None:
+def test_releases_match_a_search_by_their_words(studio: Studio, client: Client) -> None:
     put(studio, make(), title="Cafés of the city")
     put(studio, make(steps=("Another.",)), title="Films", family="rankings")
     browser = client("analyst")
     assert "2 of 2 releases" in browser.get("/releases").text
-    found = browser.get("/releases?q=cafes+visits", headers={"hx-target": "found"}).text
-    assert "1 of 2 releases" in found
-    assert "Cafés of the city" in found
-    assert "Films" not in found
+    results = browser.get("/releases?q=cafes+visits", headers={"hx-target": "found"}).text
+    assert "1 of 2 releases" in results
+    assert "Cafés of the city" in results
+    assert "Films" not in results
     assert "Films" in browser.get("/releases?family=rankings").text
     assert "No release is called so" in browser.get("/releases?q=zebra").text
     assert "Films" in browser.get("/").text
@@ -192,8 +192,8 @@ def test_two_releases_are_compared(studio: Studio, client: Client) -> None:
 
 
 def test_the_page_of_a_release_says_which_users_its_intervals_do_not_cover(studio: Studio, client: Client) -> None:
-    told = "Noise may hide 60 people of any one activity, even with extremely many records each."
-    page = client("analyst").get(f"/releases/{put(studio, make_adaptive(steps=(told,)))}").text
+    sentence = "Noise may hide 60 people of any one activity, even with extremely many records each."
+    page = client("analyst").get(f"/releases/{put(studio, make_adaptive(steps=(sentence,)))}").text
     assert "but noise may hide 60 people of any one activity" in page
 
 
@@ -227,7 +227,7 @@ def test_what_is_taken_home_is_what_was_released_and_runs_nowhere(studio: Studio
         assert browser.get(f"{base}/{strange}").status_code in (404, 422), strange
 
 
-def test_an_item_says_where_it_stands_out(studio: Studio, client: Client) -> None:
+def test_an_item_page_names_its_significant_contexts(studio: Studio, client: Client) -> None:
     key = put(studio, make(contexts=DAYS))
     page = client("analyst").get(f"/releases/{key}/items/v3").text
     for words in ("Venue v3", "Place", "Expected", "Monday"):
@@ -243,8 +243,8 @@ def test_a_curator_gets_from_a_release_to_its_review_and_an_analyst_does_not(
     cora, ann = client("cora"), client("ann")
     assert f"/releases/{waiting}/review" in Links(cora.get("/").text).links
     assert f"/releases/{waiting}/review" in Links(cora.get(f"/releases/{waiting}").text).links
-    shown = next(each for each in Links(ann.get("/").text).links if each.startswith("/releases/"))
-    assert not [each for each in Links(ann.get(shown).text).links if each.endswith("/review")]
+    shown = next(link for link in Links(ann.get("/").text).links if link.startswith("/releases/"))
+    assert not [link for link in Links(ann.get(shown).text).links if link.endswith("/review")]
 
 
 def test_home_says_what_one_may_spend_and_of_what(published: Studio, client: Client) -> None:

@@ -33,22 +33,22 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADCOUNT_LEDGER_KEY", str(folder / "ledger.key"))
         patch.setenv("HEADCOUNT_LEDGER_ANCHOR", str(folder / "ledger.anchor"))
-        made = Studio(Settings(folder / "desk", limits=Limits(step_seconds=0.0)))
-        people(made)
-        (made.settings.files / "visits.csv").write_text(ROWS, encoding="utf-8")
-        cora, ann = (visitor_of(made, name) for name in ("cora", "ann"))
-        known: dict[str, Any] = {"user": "person", "item": "venue", "items": ["tea", "rye", "oat"]}
+        studio = Studio(Settings(folder / "desk", limits=Limits(step_seconds=0.0)))
+        people(studio)
+        (studio.settings.files / "visits.csv").write_text(ROWS, encoding="utf-8")
+        cora, ann = (visitor_of(studio, name) for name in ("cora", "ann"))
+        flags: dict[str, Any] = {"user": "person", "item": "venue", "items": ["tea", "rye", "oat"]}
         opened, hidden = (
-            made.datasets.register(
-                cora, name=name, source={"files": ["visits.csv"]}, flags=known, about="Three places."
+            studio.datasets.register(
+                cora, name=name, source={"files": ["visits.csv"]}, flags=flags, about="Three places."
             )
             for name in ("visits", "secret-visits")
         )
-        for each in (opened, hidden):
-            made.datasets.open(cora, each.id, epsilon="10")
-        made.datasets.allow(cora, opened.id, ann.id or "", "2")
-        yield Desk(made, opened.id, hidden.id)
-        made.stop()
+        for dataset in (opened, hidden):
+            studio.datasets.open(cora, dataset.id, epsilon="10")
+        studio.datasets.allow(cora, opened.id, ann.id or "", "2")
+        yield Desk(studio, opened.id, hidden.id)
+        studio.stop()
 
 
 @pytest.fixture(autouse=True)
@@ -65,27 +65,27 @@ def studio(desk: Desk) -> Studio:
 Client = Callable[..., Browser]
 
 
-def test_price_and_error_are_seen_then_it_is_paid_run_and_seen(desk: Desk, client: Client) -> None:
+def test_cost_and_error_are_shown_before_the_request_is_charged_and_run(desk: Desk, client: Client) -> None:
     ann = client("ann")
     page = ann.get("/ask").text
     assert "2 left" in page
     assert "secret-visits" not in page
     asking = ann.get(f"/ask/{desk.dataset}?family=rankings").text
     assert "Ask, and pay" in asking
-    said = {"family": "rankings", "epsilon": "2", "k": "2"}
-    outlook = ann.post(f"/ask/{desk.dataset}/outlook", data=said).text
+    form = {"family": "rankings", "epsilon": "2", "k": "2"}
+    outlook = ann.post(f"/ask/{desk.dataset}/outlook", data=form).text
     for words in ("ε = 2", "charged to visits by ann", "ε = 2, before this", "Nothing was read or charged"):
         assert words in outlook
-    too_much = ann.post(f"/ask/{desk.dataset}/outlook", data={**said, "epsilon": "2.5"}).text
+    too_much = ann.post(f"/ask/{desk.dataset}/outlook", data={**form, "epsilon": "2.5"}).text
     assert "beyond the budget; of your own, ε = 2 is left" in too_much
-    refused = ann.post(f"/ask/{desk.dataset}", data={**said, "epsilon": "2.5"})
+    refused = ann.post(f"/ask/{desk.dataset}", data={**form, "epsilon": "2.5"})
     assert refused.status_code == 409
     assert "beyond the budget; of your own, ε = 2 is left" in refused.text
-    sent = ann.post(f"/ask/{desk.dataset}", data={**said, "title": "The best two"})
+    sent = ann.post(f"/ask/{desk.dataset}", data={**form, "title": "The best two"})
     assert sent.status_code == 303, sent.text
     run = sent.headers["location"]
     assert "It runs" in ann.get(run).text  # whether it waits or runs is not told
-    assert desk.studio.work.once()
+    assert desk.studio.work.run_next()
     done = ann.get(run).text
     assert "Open the release" in done
     (release,) = desk.studio.releases.listed(ann.visitor())
@@ -97,21 +97,21 @@ def test_price_and_error_are_seen_then_it_is_paid_run_and_seen(desk: Desk, clien
     assert client("bob").get(run).status_code == 404
     assert "used up" in ann.get("/ask").text
     assert "used up" in ann.get(f"/ask/{desk.dataset}").text
-    again = ann.post(f"/ask/{desk.dataset}/outlook", data=said).text  # the very same was paid for already
+    again = ann.post(f"/ask/{desk.dataset}/outlook", data=form).text  # the very same was paid for already
     assert "nothing: published already in this studio" in again
 
 
-def test_what_is_not_open_to_somebody_is_unknown_to_them(desk: Desk, client: Client) -> None:
-    said = {"family": "rankings", "epsilon": "1", "k": "2"}
+def test_an_inaccessible_dataset_does_not_exist(desk: Desk, client: Client) -> None:
+    form = {"family": "rankings", "epsilon": "1", "k": "2"}
     for who, dataset in (("bob", desk.dataset), ("ann", desk.secret), ("ann", "0" * 32)):
         browser = client(who)
         assert browser.get(f"/ask/{dataset}").status_code == 404
-        assert browser.post(f"/ask/{dataset}/outlook", data=said).status_code == 404
-        assert browser.post(f"/ask/{dataset}", data=said).status_code == 404
+        assert browser.post(f"/ask/{dataset}/outlook", data=form).status_code == 404
+        assert browser.post(f"/ask/{dataset}", data=form).status_code == 404
     assert "No dataset is open to you" in client("bob").get("/ask").text
 
 
-def test_a_wrong_field_is_told_beside_it_and_nothing_is_asked(desk: Desk, client: Client) -> None:
+def test_a_wrong_field_is_reported_beside_it_and_nothing_is_requested(desk: Desk, client: Client) -> None:
     ann = client("ann")
     before = len(desk.studio.jobs.listed(ann.visitor()))
     sent = ann.post(f"/ask/{desk.dataset}", data={"family": "rankings", "epsilon": "-1", "k": "two"})
@@ -130,27 +130,27 @@ def test_curators_ask_where_they_plan(desk: Desk, client: Client) -> None:
     assert cora.get(f"/ask/{desk.dataset}").headers["location"] == f"/datasets/{desk.dataset}/plan"
 
 
-def test_how_far_off_it_will_be_is_told_before_paying(desk: Desk, client: Client) -> None:
+def test_the_expected_error_is_shown_before_charging(desk: Desk, client: Client) -> None:
     """From figures that somebody types in, or from a release that they may see; never from another's."""
     ann, figures = (
         client("ann"),
         {"users": "600", "items": "3", "median": "1", "max": "1", "k": "2", "epsilon": "1"},
     )
     assert "How far off will it be?" in ann.get(f"/ask/{desk.dataset}").text
-    told = ann.post(f"/ask/{desk.dataset}/forecast", data=figures).text
-    assert "The top 2" in told
+    forecast = ann.post(f"/ask/{desk.dataset}/forecast", data=figures).text
+    assert "The top 2" in forecast
     by_context = ann.post(f"/ask/{desk.dataset}/forecast", data={**figures, "contexts": "7"}).text
     assert "The top 2" in by_context  # a figure, not how the log is read
     for name, size in (("Items", "1000001"), ("K", "1001")):
         large = ann.post(f"/ask/{desk.dataset}/forecast", data={**figures, name.lower(): size}).text
         assert re.search(rf"{name}.* must be at most", large)
         assert "The top" not in large
-    assert "Usual error of a count" in told
-    made = desk.studio.jobs.ask(
+    assert "Usual error of a count" in forecast
+    job = desk.studio.jobs.ask(
         visitor_of(desk.studio, "cora"), dataset=desk.dataset, family="counts", asked={"epsilon": "1"}
     )
-    assert desk.studio.work.once()
-    outcome = desk.studio.jobs.get(visitor_of(desk.studio, "cora"), made.id).outcome or {}
+    assert desk.studio.work.run_next()
+    outcome = desk.studio.jobs.get(visitor_of(desk.studio, "cora"), job.id).outcome or {}
     release = {"activity": outcome["release"], "k": "2", "epsilon": "1"}
     assert "Usual error of a count" not in ann.post(f"/ask/{desk.dataset}/forecast", data=release).text
     desk.studio.releases.publish(visitor_of(desk.studio, "cora"), outcome["release"])

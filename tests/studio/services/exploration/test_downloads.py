@@ -41,7 +41,7 @@ def test_a_zip_holds_the_release_and_nothing_else(tmp_path: Path) -> None:
     packed = zip_of(folder, list(release.tables), folder_digest(folder))
     with zipfile.ZipFile(io.BytesIO(packed)) as held:
         assert sorted(held.namelist()) == ["edges.parquet", "items.parquet", "release.json"]
-        assert {each.date_time for each in held.infolist()} == {(1980, 1, 1, 0, 0, 0)}  # not when it was made
+        assert {info.date_time for info in held.infolist()} == {(1980, 1, 1, 0, 0, 0)}  # not when it was made
         held.extractall(tmp_path / "two")
     assert folder_digest(tmp_path / "two") == folder_digest(folder)
     assert load(tmp_path / "two").top(1) == release.top(1)

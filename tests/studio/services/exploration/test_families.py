@@ -11,63 +11,63 @@ from headcount.methods.registry import FAMILIES, family_releasing
 from headcount.studio.services.exploration import views
 from headcount.studio.services.exploration.heat_map import grid
 from headcount.studio.services.exploration.item_profile import profile, related
-from headcount.studio.services.exploration.lift import stands_out
-from headcount.studio.services.exploration.opened_release import Opened
+from headcount.studio.services.exploration.lift import items_with_lift
+from headcount.studio.services.exploration.opened_release import OpenedRelease
 from tests.seeded.cases import Case, every_case
 from tests.seeded.record import recorded
-from tests.seeded.running import made
+from tests.seeded.running import release_of
 
 
 @functools.cache
-def one_of_each() -> Mapping[str, Case]:
+def case_per_method() -> Mapping[str, Case]:
     """Return a recorded case for every method with every set of tables that came out."""
     records = recorded()
-    found: dict[tuple[str, str, tuple[str, ...]], Case] = {}
+    cases: dict[tuple[str, str, tuple[str, ...]], Case] = {}
     for case in every_case():
         tables = records[case.name].get("tables")
         if tables:
             method = case.words.get("method") or case.command
-            found.setdefault((case.command, method, tuple(tables)), case)
-    return {f"{command} {method}: {', '.join(tables)}": case for (command, method, tables), case in found.items()}
+            cases.setdefault((case.command, method, tuple(tables)), case)
+    return {f"{command} {method}: {', '.join(tables)}": case for (command, method, tables), case in cases.items()}
 
 
-@pytest.mark.parametrize("name", one_of_each())
+@pytest.mark.parametrize("name", case_per_method())
 def test_every_release_has_something_sensible_to_show(name: str) -> None:
-    case = one_of_each()[name]
-    opened = Opened(made(case, case.engines[0]))
+    case = case_per_method()[name]
+    opened = OpenedRelease(release_of(case, case.engines[0]))
     shown = views.part(opened)
     assert shown.title
-    held = views.held(opened)
+    held = views.table_summaries(opened)
     assert held[0].name == opened.main
-    assert {each.name for each in held} == set(opened.release.tables)
-    for each in held:
-        page = opened.browsed(each.name).page(size=10)
-        assert page.total == each.rows
-        assert len(page.rows) == min(each.rows, 10)
-    seen = {view.address for view in views.views(opened)}
-    if "contexts" in seen:
+    assert {held_table.name for held_table in held} == set(opened.release.tables)
+    for held_table in held:
+        page = opened.browsed(held_table.name).page(size=10)
+        assert page.total == held_table.rows
+        assert len(page.rows) == min(held_table.rows, 10)
+    addresses = {view.address for view in views.views(opened)}
+    if "contexts" in addresses:
         for context in opened.release.contexts or ():
-            opened.browsed(opened.of_contexts or "", context).page("a")
-    if "heat" in seen:
+            opened.browsed(opened.context_table or "", context).page("a")
+    if "heat" in addresses:
         assert grid(opened).rows
-        stands_out(opened, (opened.release.contexts or ("",))[0])
-    if "topics" in seen:
+        items_with_lift(opened, (opened.release.contexts or ("",))[0])
+    if "topics" in addresses:
         assert views.topics(opened)[0]["tags"]
-    if opened.of_items is not None and opened.release.tables[opened.of_items].num_rows:
-        item = str(opened.browsed(opened.of_items).page().rows[0]["item"])
+    if opened.item_table is not None and opened.release.tables[opened.item_table].num_rows:
+        item = str(opened.browsed(opened.item_table).page().rows[0]["item"])
         assert profile(opened, item).name
-        if "related" in seen:
-            told = related(opened, opened.item(item))
-            assert bool(told.rows) != bool(told.silent)
-    if "tags" in seen:
+        if "related" in addresses:
+            result = related(opened, opened.item(item))
+            assert bool(result.rows) != bool(result.silent)
+    if "tags" in addresses:
         assert opened.tags is not None
         resource = opened.release.tables["model/resources"]["resource"][0].as_py()
         assert opened.tags.recommend(resource, k=3)
 
 
 def test_every_family_is_among_them() -> None:
-    commands = {case.command for case in one_of_each().values()}
+    commands = {case.command for case in case_per_method().values()}
     assert commands == {"release", "rank", "query", "session", "tags", "neighbours"}
-    seen = {name.split(": ")[1] for name in one_of_each()}
-    families = [family_releasing(dict.fromkeys(tables.split(", "))) for tables in seen]
-    assert {each.name for each in families if each} == set(FAMILIES)
+    table_sets = {name.split(": ")[1] for name in case_per_method()}
+    families = [family_releasing(dict.fromkeys(tables.split(", "))) for tables in table_sets]
+    assert {family.name for family in families if family} == set(FAMILIES)

@@ -14,8 +14,8 @@ from headcount.errors import UnknownNameError
 from headcount.releases.release import Release
 from headcount.studio.services.exploration import lift
 from headcount.studio.services.exploration.item_profile import profile
-from headcount.studio.services.exploration.lift import shares, stands_out, stretched
-from headcount.studio.services.exploration.opened_release import Opened
+from headcount.studio.services.exploration.lift import context_shares, items_with_lift, simultaneous_factor
+from headcount.studio.services.exploration.opened_release import OpenedRelease
 from tests.reports.conftest import make
 
 SCALE = 20
@@ -49,42 +49,42 @@ def counted(truth: np.ndarray, noise: np.random.Generator | None = None) -> Rele
 TRUTH = np.tile([1000, 1000, 1000, 0], (50, 1))
 
 
-def test_what_is_popular_on_fridays_is_found_and_the_rest_is_not() -> None:
+def test_items_popular_on_fridays_are_significant_and_others_are_not() -> None:
     truth = TRUTH.copy()
     truth[7] = [100, 4000, 100, 0]
     truth[9] = [0, 2000, 0, 0]
-    opened = Opened(counted(truth))
-    assert [each.item for each in stands_out(opened, "friday")] == ["i7", "i9"]
-    (first, _) = stands_out(opened, "Friday")
+    opened = OpenedRelease(counted(truth))
+    assert [difference.item for difference in items_with_lift(opened, "friday")] == ["i7", "i9"]
+    (first, _) = items_with_lift(opened, "Friday")
     assert 2.3 < first.at_least < 3
-    assert first.expected == pytest.approx(4200 * shares(opened)["Friday"])
-    told = profile(opened, "i7").contexts
-    assert [(each.context, each.stands_out) for each in told] == [
+    assert first.expected == pytest.approx(4200 * context_shares(opened)["Friday"])
+    contexts = profile(opened, "i7").contexts
+    assert [(difference.context, difference.stands_out) for difference in contexts] == [
         ("Monday", False), ("Friday", True), ("Sunday", False), ("unknown", False),
     ]  # fmt: skip
     with pytest.raises(UnknownNameError):
-        stands_out(opened, "Doomsday")
+        items_with_lift(opened, "Doomsday")
 
 
-def looks_that_name_something() -> int:
+def significant_releases() -> int:
     """Return in how many of 15 looks at 3,000 items that nobody has something stands out."""
     nobody = np.zeros((3000, 4))
-    made = [Opened(counted(nobody, np.random.default_rng(seed))) for seed in range(5)]
-    return sum(bool(stands_out(opened, day)) for opened in made for day in DAYS)
+    releases = [OpenedRelease(counted(nobody, np.random.default_rng(seed))) for seed in range(5)]
+    return sum(bool(items_with_lift(opened, day)) for opened in releases for day in DAYS)
 
 
-def test_noise_alone_hardly_ever_stands_out() -> None:
+def test_noise_alone_is_hardly_ever_significant() -> None:
     # each look names something with probability 1/20 at most: nine of 15 or more do so once in ten million times
-    assert looks_that_name_something() <= 8
+    assert significant_releases() <= 8
 
 
-def test_a_twin_that_forgets_how_many_items_it_looks_at_is_caught() -> None:
-    with mock.patch.object(lift, "stretched", return_value=1.0):
-        assert looks_that_name_something() == 15
+def test_a_mutant_that_ignores_the_number_of_comparisons_is_rejected() -> None:
+    with mock.patch.object(lift, "simultaneous_factor", return_value=1.0):
+        assert significant_releases() == 15
 
 
-def test_an_interval_grows_with_the_number_of_looks() -> None:
+def test_an_interval_grows_with_the_number_of_comparisons() -> None:
     law = DiscreteLaplace(Fraction(SCALE))
     for many in (1, 10, 100_000):
         wanted = float(law.half_width(1 - 0.05 / many))
-        assert stretched(many, 0.95) * REACH == pytest.approx(wanted, rel=0.03)
+        assert simultaneous_factor(many, 0.95) * REACH == pytest.approx(wanted, rel=0.03)

@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 from headcount._internal.arrays import Codes, Integers
 from headcount._internal.compiled import compiled
-from headcount.bounds.counts.kernels.sample import Keeping, Spare, sample
-from headcount.bounds.kernels.grouping import Piece, next_histories
+from headcount.bounds.counts.kernels.sample import SampleScratch, SampleSettings, sample_user
+from headcount.bounds.kernels.grouping import UserRange, next_histories
 from headcount.bounds.kernels.histories import (
     Modes,
-    each_once,
     keep_one_context,
-    lacking,
+    missing_scratch,
     records_in,
     scratch_for,
+    write_distinct_columns,
 )
 
 
-class Gathered(NamedTuple):
+class CollectedColumns(NamedTuple):
     """Columns, ``width`` cells each, and for each number of records where the next user's go."""
 
     width: int
@@ -27,17 +27,19 @@ class Gathered(NamedTuple):
 
 
 @compiled
-def gather(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, gathered: Gathered) -> None:
+def collect_columns(
+    piece: UserRange, modes: Modes, keeping: SampleSettings, spare: SampleScratch, gathered: CollectedColumns
+) -> None:
     """Write the columns of every user's records, at most ``keeping.limit`` random ones, where ``ahead`` says."""
     column_width, ahead, columns = gathered
-    seen, numbers, heap, held, run = scratch_for(0, 0)
+    slots, numbers, heap, held, run = scratch_for(0, 0)
     reached = piece.first
     while reached < piece.last:
         reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
         starts, cells, weights, keys = histories
-        rows, records = lacking(starts, weights, keeping.limit, seen.size, heap.size)
+        rows, records = missing_scratch(starts, weights, keeping.limit, slots.size, heap.size)
         if rows > 0:
-            seen, numbers, heap, held, run = scratch_for(rows, records)
+            slots, numbers, heap, held, run = scratch_for(rows, records)
         for user in range(keys.size):
             begin, end = starts[user], starts[user + 1]
             if modes.one_context and begin < end:
@@ -47,7 +49,7 @@ def gather(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, gathered:
             total = records_in(weights, begin, end)
             if modes.distinct:
                 run += 1
-                size = each_once(cells, begin, end, column_width, modes.secret, held, run, seen)
+                size = write_distinct_columns(cells, begin, end, column_width, modes.secret, held, run, slots)
             elif total <= keeping.limit:
                 to = ahead[total]
                 for at in range(begin, end):
@@ -57,8 +59,8 @@ def gather(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, gathered:
                 ahead[total] = to
                 continue
             else:
-                size, run = sample(
-                    cells[begin:end], weights[begin:end], total, keys[user], keeping, modes, spare, seen, numbers,
+                size, run = sample_user(
+                    cells[begin:end], weights[begin:end], total, keys[user], keeping, modes, spare, slots, numbers,
                     run, heap, held,
                 )  # fmt: skip
                 for at in range(size):

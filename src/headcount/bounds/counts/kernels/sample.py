@@ -8,14 +8,14 @@ import numpy as np
 
 from headcount._internal.arrays import Codes, Draws, Integers
 from headcount._internal.compiled import Word, compiled, inlined, uint64
-from headcount.bounds.kernels.grouping import Piece, next_histories
+from headcount.bounds.kernels.grouping import UserRange, next_histories
 from headcount.bounds.kernels.histories import (
     Modes,
     add_rows,
-    find,
+    find_slot,
     keep_one_context,
-    lacking,
     mask_for,
+    missing_scratch,
     records_in,
     scratch_for,
 )
@@ -27,7 +27,7 @@ _MOST_RANKED = 1 << 9  # of the lowest draws: beyond, a heap is quicker than com
 _NO_BAR = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-class Keeping(NamedTuple):
+class SampleSettings(NamedTuple):
     """How many records of a user are kept, by their items' ranks, of so many bits, first; and of which users."""
 
     limit: int
@@ -37,23 +37,23 @@ class Keeping(NamedTuple):
     everyone: bool
 
 
-class Counts(NamedTuple):
+class CountTables(NamedTuple):
     """Where a thread counts: cells, and items."""
 
     edges: Integers
     items: Integers
 
 
-class Spare(NamedTuple):
+class SampleScratch(NamedTuple):
     """Scratch space of one thread: a bit for each cell, all zero; some draws; the low ones, and their cells."""
 
-    met: Draws
+    marks: Draws
     draws: Draws
     lowest: Draws
     theirs: Codes
 
 
-def spare_for(cells: int, *, weighted: bool) -> Spare:
+def sample_scratch_for(cells: int, *, weighted: bool) -> SampleScratch:
     """Return scratch space; there are no bits where cells are too many, or do not tell equal records apart.
 
     Rows with weights do not. In a packed store equal records are one entry: the first of a cell is the only one.
@@ -61,7 +61,7 @@ def spare_for(cells: int, *, weighted: bool) -> Spare:
     words = cells // 64 + 1 if cells <= _MOST_BITS and not weighted else 0
     most = _MOST_RANKED + _STEP
     room = np.empty(_STEP, np.uint64), np.empty(most, np.uint64), np.empty(most, np.int32)
-    return Spare(np.zeros(words, np.uint64), *room)
+    return SampleScratch(np.zeros(words, np.uint64), *room)
 
 
 @inlined
@@ -70,7 +70,7 @@ def _after(priority: Word, cell: Word, other: Word, its: Word) -> Word:
 
 
 @compiled
-def _offer(priority: Word, cell: Word, heap: Draws, held: Codes, size: Word) -> Word:
+def _push(priority: Word, cell: Word, heap: Draws, held: Codes, size: Word) -> Word:
     """Put a record into a heap (last to keep on top), in place of the top if it is full; return its size."""
     if size < heap.size:
         at = size
@@ -101,15 +101,15 @@ def _offer(priority: Word, cell: Word, heap: Draws, held: Codes, size: Word) -> 
 
 
 @compiled
-def _keep(
+def _sample_numbered(
     cells: Codes, weights: Integers, key: Word, bar: Word, ranks: Integers, bits: Word, width: Word,
-    distinct: Word, secret: Word, met: Draws, seen: Integers, numbers: Integers, run: Word, heap: Draws,
+    distinct: Word, secret: Word, marks: Draws, slots: Integers, numbers: Integers, run: Word, heap: Draws,
     held: Codes,
 ) -> Word:  # fmt: skip
     """Keep the records of smallest priority, none above ``bar``, of one user in ``heap``; return how many.
 
-    Equal records are numbered: ``met`` has a bit for every cell and tells the first record of a cell from its
-    equals, ``seen`` and ``numbers`` count those. Where there are too many cells for bits, ``met`` is empty and
+    Equal records are numbered: ``marks`` has a bit for every cell and tells the first record of a cell from its
+    equals, ``slots`` and ``numbers`` count those. Where there are too many cells for bits, ``marks`` is empty and
     all records are counted. It is all zero before and after.
     """
     size: Word = np.int64(0)
@@ -127,73 +127,73 @@ def _keep(
         weight = weights[at] if weighted else np.int64(1)
         number: Word = np.int64(0)
         bit = uint64(1) << uint64(cell & 63)
-        if met.size > 0 and met[cell >> 6] & bit == 0:
-            met[cell >> 6] |= bit
+        if marks.size > 0 and marks[cell >> 6] & bit == 0:
+            marks[cell >> 6] |= bit
         else:
-            slot = find(cell, secret, run, mask, seen)
-            if seen[slot] == np.int64(run) << 32 | cell:
+            slot = find_slot(cell, secret, run, mask, slots)
+            if slots[slot] == np.int64(run) << 32 | cell:
                 number = numbers[slot]
             else:
-                seen[slot] = np.int64(run) << 32 | cell
-                number = np.int64(1) if met.size > 0 else np.int64(0)
+                slots[slot] = np.int64(run) << 32 | cell
+                number = np.int64(1) if marks.size > 0 else np.int64(0)
             numbers[slot] = number + weight
             if distinct and number > 0:
                 continue
         first = mix(key + uint64(cell + 1) * GOLDEN)
-        for each in range(number, number + weight):
-            draw = first if each == 0 else mix(first + uint64(each) * GOLDEN)
+        for record_number in range(number, number + weight):
+            draw = first if record_number == 0 else mix(first + uint64(record_number) * GOLDEN)
             priority = top | (draw >> uint64(bits))
             if priority <= worst:
-                size = _offer(priority, cell, heap, held, size)
+                size = _push(priority, cell, heap, held, size)
                 if size == heap.size and heap[0] < worst:
                     worst = heap[0]
-    if met.size > 0:
+    if marks.size > 0:
         for at in range(cells.size):
-            met[cells[at] >> 6] = 0
+            marks[cells[at] >> 6] = 0
     return size
 
 
 @compiled
-def _repeats(cells: Codes, met: Draws) -> Word:
-    """Whether any cell comes twice; ``met`` is all zero before and after."""
+def _has_repeats(cells: Codes, marks: Draws) -> Word:
+    """Whether any cell comes twice; ``marks`` is all zero before and after."""
     twice = uint64(0)
     for at in range(cells.size):
         place = uint64(cells[at])
-        word, bit = met[place >> uint64(6)], uint64(1) << (place & uint64(63))
+        word, bit = marks[place >> uint64(6)], uint64(1) << (place & uint64(63))
         twice |= word & bit
-        met[place >> uint64(6)] = word | bit
+        marks[place >> uint64(6)] = word | bit
     for at in range(cells.size):
-        met[uint64(cells[at]) >> uint64(6)] = 0
+        marks[uint64(cells[at]) >> uint64(6)] = 0
     return twice != 0
 
 
 @compiled
-def _keep_different(
+def _sample_distinct(
     cells: Codes, key: Word, bar: Word, draws: Draws, lowest: Draws, theirs: Codes, heap: Draws, held: Codes
 ) -> Word:
-    """Do what :func:`_keep` does for one user's records if no two are equal and none goes before another.
+    """Do what :func:`_sample_numbered` does for one user's records if no two are equal and none precedes another.
 
     Draws are made without a branch between them, so that the processor makes several at once. So are the few that
     are not above the bar compared, each with all; unless these are many, which go through the heap.
     """
-    limit, size, found = uint64(heap.size), np.int64(0), uint64(0)
+    limit, size, candidates = uint64(heap.size), np.int64(0), uint64(0)
     ranked = 2 * limit <= uint64(_MOST_RANKED)
     for start in range(0, cells.size, _STEP):
         some = cells[start : start + _STEP]
         for at in range(some.size):
             draws[at] = mix(key + uint64(some[at] + 1) * GOLDEN)
         for at in range(some.size):
-            lowest[found], theirs[found] = draws[at], some[at]
-            found += uint64(draws[at] <= bar)
-        if not ranked or found > uint64(_MOST_RANKED):
+            lowest[candidates], theirs[candidates] = draws[at], some[at]
+            candidates += uint64(draws[at] <= bar)
+        if not ranked or candidates > uint64(_MOST_RANKED):
             ranked = False
-            for at in range(found):
-                size = _offer(lowest[at], np.int64(theirs[at]), heap, held, size)
-            found = uint64(0)
-    if ranked and found >= limit:
-        for at in range(found):
+            for at in range(candidates):
+                size = _push(lowest[at], np.int64(theirs[at]), heap, held, size)
+            candidates = uint64(0)
+    if ranked and candidates >= limit:
+        for at in range(candidates):
             before = uint64(0)
-            for other in range(found):
+            for other in range(candidates):
                 before += uint64(lowest[other] < lowest[at])
             held[size] = theirs[at]  # there is room for all of the user's records, and one place beyond the limit
             size += np.int64(before < limit)
@@ -201,7 +201,7 @@ def _keep_different(
 
 
 @inlined
-def _likely_bar(limit: Word, total: Word, bits: Word) -> Word:
+def _likely_threshold(limit: Word, total: Word, bits: Word) -> Word:
     """Return a priority that about ``limit`` records and some more stay below, to spare the heap the others."""
     enough = limit + 3 * np.sqrt(limit) + 1
     if bits > 0 or enough >= total:
@@ -210,25 +210,26 @@ def _likely_bar(limit: Word, total: Word, bits: Word) -> Word:
 
 
 @compiled
-def sample(
-    cells: Codes, weights: Integers, total: Word, key: Word, keeping: Keeping, modes: Modes, spare: Spare,
-    seen: Integers, numbers: Integers, run: Word, heap: Draws, held: Codes,
+def sample_user(
+    cells: Codes, weights: Integers, total: Word, key: Word, keeping: SampleSettings, modes: Modes,
+    spare: SampleScratch,
+    slots: Integers, numbers: Integers, run: Word, heap: Draws, held: Codes,
 ) -> tuple[Word, Word]:  # fmt: skip
     """Keep at most ``limit`` of one user's ``total`` records in ``held``; return how many, and the last run."""
     limit, ranks, bits, _, _ = keeping
-    met, draws, lowest, theirs = spare
+    marks, draws, lowest, theirs = spare
     room = min(limit, total)
-    bar = _likely_bar(limit, total, bits)
+    bar = _likely_threshold(limit, total, bits)
     size: Word = np.int64(0)
     heap = heap[:room]
-    plain = bar != _NO_BAR and met.size > 0 and (weights.size == 0 or modes.distinct)
-    if plain and not _repeats(cells, met):
-        size = _keep_different(cells, key, bar, draws, lowest, theirs, heap, held)
+    plain = bar != _NO_BAR and marks.size > 0 and (weights.size == 0 or modes.distinct)
+    if plain and not _has_repeats(cells, marks):
+        size = _sample_distinct(cells, key, bar, draws, lowest, theirs, heap, held)
         bar = _NO_BAR  # if it was too low, all are looked at
     while size < room:
         run += 1
-        size = _keep(
-            cells, weights, key, bar, ranks, bits, modes.width, modes.distinct, modes.secret, met, seen,
+        size = _sample_numbered(
+            cells, weights, key, bar, ranks, bits, modes.width, modes.distinct, modes.secret, marks, slots,
             numbers, run, heap, held,
         )  # fmt: skip
         if bar == _NO_BAR:
@@ -238,26 +239,28 @@ def sample(
 
 
 @inlined
-def _is_admitted(key: Word, keeping: Keeping) -> Word:
+def _is_admitted(key: Word, keeping: SampleSettings) -> Word:
     return keeping.everyone or mix(mix(key)) < keeping.admission
 
 
 @compiled
-def keep(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, counts: Counts) -> None:
+def count_sampled(
+    piece: UserRange, modes: Modes, keeping: SampleSettings, spare: SampleScratch, counts: CountTables
+) -> None:
     """Keep what the bound allows of every user's records, and count it.
 
     Edges count kept records, or kept cells if ``distinct``; items count the distinct items among kept cells, and
     are left alone otherwise.
     """
     edges, items = counts
-    seen, numbers, heap, held, run = scratch_for(0, 0)
+    slots, numbers, heap, held, run = scratch_for(0, 0)
     reached = piece.first
     while reached < piece.last:
         reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
         starts, cells, weights, keys = histories
-        rows, records = lacking(starts, weights, keeping.limit, seen.size, heap.size)
+        rows, records = missing_scratch(starts, weights, keeping.limit, slots.size, heap.size)
         if rows > 0:
-            seen, numbers, heap, held, run = scratch_for(rows, records)
+            slots, numbers, heap, held, run = scratch_for(rows, records)
         for user in range(keys.size):
             if not _is_admitted(keys[user], keeping):
                 continue
@@ -271,8 +274,8 @@ def keep(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, counts: Cou
                 add_rows(edges, cells, weights, begin, end, np.int64(1))
                 continue
             mine, times = cells[begin:end], weights[begin:end]
-            size, run = sample(
-                mine, times, total, keys[user], keeping, modes, spare, seen, numbers, run, heap, held
+            size, run = sample_user(
+                mine, times, total, keys[user], keeping, modes, spare, slots, numbers, run, heap, held
             )  # fmt: skip
             for at in range(size):
                 edges[held[at]] += 1
@@ -280,7 +283,7 @@ def keep(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, counts: Cou
                 run += 1
                 for at in range(size):
                     item = np.int64(held[at]) // modes.width
-                    slot = find(item, modes.secret, run, mask_for(size), seen)
-                    if seen[slot] != np.int64(run) << 32 | item:
-                        seen[slot] = np.int64(run) << 32 | item
+                    slot = find_slot(item, modes.secret, run, mask_for(size), slots)
+                    if slots[slot] != np.int64(run) << 32 | item:
+                        slots[slot] = np.int64(run) << 32 | item
                         items[item] += 1

@@ -11,12 +11,18 @@ import numpy as np
 
 from headcount._internal.arrays import Codes
 from headcount._internal.compiled import Word, compiled, inlined
-from headcount.bounds.kernels.grouping import Piece, next_histories
-from headcount.bounds.kernels.histories import Modes, each_once, keep_one_context, lacking, scratch_for
+from headcount.bounds.kernels.grouping import UserRange, next_histories
+from headcount.bounds.kernels.histories import (
+    Modes,
+    keep_one_context,
+    missing_scratch,
+    scratch_for,
+    write_distinct_columns,
+)
 from headcount.events.encode.kernels.keyed_hash import hash_cell
 
 
-class Slots(NamedTuple):
+class UserCountTable(NamedTuple):
     """The columns in the slots, how many people are in each, and how many slots are taken."""
 
     columns: Codes
@@ -25,9 +31,9 @@ class Slots(NamedTuple):
 
 
 @compiled
-def new_table(slots: Word) -> Slots:
+def new_table(slots: Word) -> UserCountTable:
     """Return an empty table with so many slots, a power of two."""
-    return Slots(np.full(slots, -1, dtype=np.int32), np.zeros(slots, dtype=np.int32), np.int64(0))
+    return UserCountTable(np.full(slots, -1, dtype=np.int32), np.zeros(slots, dtype=np.int32), np.int64(0))
 
 
 @inlined
@@ -41,29 +47,29 @@ def _slot_of(column: Word, secret: Word, columns: Codes) -> Word:
 
 
 @compiled
-def _grown(table: Slots, secret: Word) -> Slots:
-    columns, people, taken = table
+def _grow(table: UserCountTable, secret: Word) -> UserCountTable:
+    columns, user_counts, taken = table
     wider, counts, _ = new_table(2 * columns.size)
     for slot in range(columns.size):
         if columns[slot] >= 0:
             to = _slot_of(columns[slot], secret, wider)
             wider[to] = columns[slot]
-            counts[to] = people[slot]
-    return Slots(wider, counts, taken)
+            counts[to] = user_counts[slot]
+    return UserCountTable(wider, counts, taken)
 
 
 @compiled
-def count(piece: Piece, modes: Modes, column_width: Word, table: Slots) -> Slots:
+def count_users(piece: UserRange, modes: Modes, column_width: Word, table: UserCountTable) -> UserCountTable:
     """Count every user once in each column, ``column_width`` cells wide, that they have a record in."""
-    columns, people, taken = table
-    seen, _, heap, held, run = scratch_for(0, 0)
+    columns, user_counts, taken = table
+    slots, _, heap, held, run = scratch_for(0, 0)
     reached = piece.first
     while reached < piece.last:
         reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
         starts, cells, weights, keys = histories
-        rows, records = lacking(starts, weights, 0, seen.size, heap.size)
+        rows, records = missing_scratch(starts, weights, 0, slots.size, heap.size)
         if rows > 0:
-            seen, _, heap, held, run = scratch_for(rows, records)
+            slots, _, heap, held, run = scratch_for(rows, records)
         for user in range(keys.size):
             begin, end = starts[user], starts[user + 1]
             if modes.one_context and begin < end:
@@ -71,13 +77,13 @@ def count(piece: Piece, modes: Modes, column_width: Word, table: Slots) -> Slots
             if begin == end:
                 continue
             run += 1
-            size = each_once(cells, begin, end, column_width, modes.secret, held, run, seen)
+            size = write_distinct_columns(cells, begin, end, column_width, modes.secret, held, run, slots)
             for at in range(size):
                 slot = _slot_of(held[at], modes.secret, columns)
                 if columns[slot] < 0:
                     columns[slot] = held[at]
                     taken += 1
-                people[slot] += 1
+                user_counts[slot] += 1
                 if 4 * taken > 3 * columns.size:
-                    columns, people, taken = _grown(Slots(columns, people, taken), modes.secret)
-    return Slots(columns, people, taken)
+                    columns, user_counts, taken = _grow(UserCountTable(columns, user_counts, taken), modes.secret)
+    return UserCountTable(columns, user_counts, taken)

@@ -9,26 +9,33 @@ import numpy as np
 
 from headcount._internal.arrays import Codes, Flags, Integers
 from headcount._internal.compiled import Word, compiled, inlined
-from headcount.bounds.counts.kernels.sample import Counts
+from headcount.bounds.counts.kernels.sample import CountTables
 from headcount.bounds.kernels import scratch
-from headcount.bounds.kernels.grouping import Held, Piece, add_ungrouped, next_histories, next_marked, next_sizes
+from headcount.bounds.kernels.grouping import (
+    HeldRecords,
+    UserRange,
+    add_ungrouped,
+    next_histories,
+    next_marked,
+    next_sizes,
+)
 from headcount.bounds.kernels.histories import (
     MOST_SQUARES,
     Modes,
     add_rows,
-    each_once,
-    keep_among,
+    keep_item_subset,
     keep_one_context,
-    lacking,
+    missing_scratch,
     records_in,
     scratch_for,
     squares_in,
+    write_distinct_columns,
 )
 
 _CELLS = np.empty(0, dtype=np.uint8)  # columns of a table of cells: each is its own
 
 
-class Weighing(NamedTuple):
+class WeightSettings(NamedTuple):
     """What weighing asks for: every user's records add up to at most ``limit`` units.
 
     If ``measured`` is the width of a table's columns in cells (1 for edges) instead of 0, the users are counted by
@@ -79,7 +86,7 @@ def weight_of(size: Word, limit: Word, unit: Word, squares: Word) -> Word:
 
 
 @compiled
-def _marked(among: Flags, width: Word) -> Codes:
+def _subset_columns(among: Flags, width: Word) -> Codes:
     """Return the place of each cell among those of marked items, from 1 on, and 0 for all others."""
     columns, place = scratch.codes(among.size * width), 0
     for cell in range(columns.size):
@@ -91,15 +98,21 @@ def _marked(among: Flags, width: Word) -> Codes:
 
 
 @compiled
-def _weigh_ungrouped(
-    held: Held | None, users: Word, at: Word, last: Word, modes: Modes, weighing: Weighing, edges: Integers
+def _count_ungrouped(
+    held: HeldRecords | None,
+    users: Word,
+    at: Word,
+    last: Word,
+    modes: Modes,
+    weighing: WeightSettings,
+    edges: Integers,
 ) -> Word:
     """Weigh or measure users by how many rows they have, if nothing else counts; return where to go on."""
     if held is not None:  # Numba leaves out what is asked of None
         alike = not (modes.distinct or modes.one_context or weighing.squares)
         if not alike or held.weights.size > 0 or at >= last:
             return at
-        columns = _marked(weighing.among, modes.width)
+        columns = _subset_columns(weighing.among, modes.width)
         chosen = columns.size > 0
         table, half = edges, edges.size // 2
         if chosen:  # marked cells lie together, after a place for all others
@@ -115,14 +128,14 @@ def _weigh_ungrouped(
                     if size > 0:
                         edges[place_of(size, weighing.limit, weighing.ends)] += 1
                 continue
-            rows, each = scratch.integers(sizes.size), scratch.integers(sizes.size)
+            rows, user_weights = scratch.integers(sizes.size), scratch.integers(sizes.size)
             for user in range(sizes.size):
                 rows[user] = half if weighing.apart and sizes[user] > weighing.limit else 0
-                each[user] = weight_of(sizes[user], weighing.limit, weighing.unit, weighing.squares)
+                user_weights[user] = weight_of(sizes[user], weighing.limit, weighing.unit, weighing.squares)
             if chosen:
-                add_ungrouped(held, first, at, rows, each, columns, table)
+                add_ungrouped(held, first, at, rows, user_weights, columns, table)
             else:
-                add_ungrouped(held, first, at, rows, each, _CELLS, edges)
+                add_ungrouped(held, first, at, rows, user_weights, _CELLS, edges)
         if chosen and weighing.measured == 0:
             for cell in range(columns.size):
                 if columns[cell] > 0:
@@ -133,34 +146,34 @@ def _weigh_ungrouped(
 
 
 @compiled
-def weigh(piece: Piece, modes: Modes, weighing: Weighing, counts: Counts) -> None:
-    """Weigh every user's records, and count them: see :class:`Weighing`."""
+def count_weighted(piece: UserRange, modes: Modes, weighing: WeightSettings, counts: CountTables) -> None:
+    """Weigh every user's records, and count them: see :class:`WeightSettings`."""
     limit, unit, measured, squares, apart, among, ends = weighing
     edges, items = counts
     edges_above, items_above = edges, items
     if apart:
         edges_above, items_above = edges[edges.size // 2 :], items[items.size // 2 :]
     width = modes.width
-    seen, numbers, heap, held, run = scratch_for(0, 0)
-    reached = _weigh_ungrouped(piece.held, piece.keys.size, piece.first, piece.last, modes, weighing, edges)
+    slots, numbers, heap, held, run = scratch_for(0, 0)
+    reached = _count_ungrouped(piece.held, piece.keys.size, piece.first, piece.last, modes, weighing, edges)
     while reached < piece.last:
         reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
         starts, cells, weights, keys = histories
-        rows, records = lacking(starts, weights, 0, seen.size, heap.size)
+        rows, records = missing_scratch(starts, weights, 0, slots.size, heap.size)
         if rows > 0:
-            seen, numbers, heap, held, run = scratch_for(rows, records)
+            slots, numbers, heap, held, run = scratch_for(rows, records)
         for user in range(keys.size):
             begin, end = starts[user], starts[user + 1]
             if modes.one_context and begin < end:
                 end = keep_one_context(cells, weights, begin, end, modes.width, keys[user])
             if among.size > 0:
-                end = keep_among(cells, weights, begin, end, modes.width, among)
+                end = keep_item_subset(cells, weights, begin, end, modes.width, among)
             if begin == end:
                 continue
             if not modes.distinct:
                 if squares:
                     run += 1
-                    total = squares_in(cells, weights, begin, end, width, modes.secret, run, seen, numbers)
+                    total = squares_in(cells, weights, begin, end, width, modes.secret, run, slots, numbers)
                 else:
                     total = records_in(weights, begin, end)
                 if measured > 0:
@@ -169,16 +182,16 @@ def weigh(piece: Piece, modes: Modes, weighing: Weighing, counts: Counts) -> Non
                 table = edges if total <= limit else edges_above
                 add_rows(table, cells, weights, begin, end, weight_of(total, limit, unit, squares))
                 continue
-            for each in (np.int64(1), np.int64(width)):
-                if measured > 0 and measured != each:
+            for column_width in (np.int64(1), np.int64(width)):
+                if measured > 0 and measured != column_width:
                     continue
                 run += 1
-                size = each_once(cells, begin, end, each, modes.secret, held, run, seen)
+                size = write_distinct_columns(cells, begin, end, column_width, modes.secret, held, run, slots)
                 if measured > 0:
                     edges[place_of(size, limit, ends)] += 1
                     break
                 table, beside = edges if size <= limit else edges_above, items if size <= limit else items_above
-                if each > 1 or width == 1:
+                if column_width > 1 or width == 1:
                     table, beside = beside, table
                 # one column a cell: both tables are the same
                 for second in range(2 if width == 1 else 1):

@@ -34,7 +34,7 @@ def packed_sums(bits: Bytes, values: NDArray[Any], first: int, out: NDArray[Any]
 
 
 @compiled
-def ones(bits: Bytes, out: Integers) -> None:
+def count_cells(bits: Bytes, out: Integers) -> None:
     """Count the cells of every query."""
     for block in range(bits.shape[0]):
         for query in range(bits.shape[1]):

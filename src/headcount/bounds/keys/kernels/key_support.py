@@ -54,9 +54,9 @@ def keep_items(
 
 
 @compiled
-def count_people(chosen: NDArray[np.int64], filled: Codes, kept: Codes, people: NDArray[np.int64]) -> None:
+def count_users(chosen: NDArray[np.int64], filled: Codes, kept: Codes, users: NDArray[np.int64]) -> None:
     """Count, for each item, the chosen histories that keep it."""
     for at in range(chosen.size):
         history = chosen[at]
         for place in range(filled[history]):
-            people[kept[history, place]] += 1
+            users[kept[history, place]] += 1

@@ -12,7 +12,7 @@ import numpy as np
 
 from headcount._internal.arrays import Codes, Integers
 from headcount._internal.compiled import compiled, inlined
-from headcount.bounds.ratings.kernels.ratings import LESS, cut
+from headcount.bounds.ratings.kernels.ratings import ROUNDING_MARGIN, clip
 
 
 @inlined
@@ -22,73 +22,75 @@ def _solve(table: Integers, sums: Integers, furthest: int, rows: np.ndarray, tas
     The taste comes in whole units of 1/1024, toward zero.
     """
     size = sums.size
-    for one in range(size):
-        for other in range(size):
-            rows[one, other] = float(table[one, other])
-        rows[one, size] = float(sums[one])
-    for one in range(size):
-        for other in range(one + 1, size):
-            part = rows[other, one] / rows[one, one]
-            for at in range(one, size + 1):
-                rows[other, at] -= part * rows[one, at]
-    for one in range(size - 1, -1, -1):
-        for other in range(one + 1, size):
-            rows[one, size] -= rows[one, other] * rows[other, size]
-        rows[one, size] /= rows[one, one]
-    for one in range(size):
-        taste[one] = int(min(max(1024.0 * rows[one, size], -float(furthest)), float(furthest)))
+    for row in range(size):
+        for column in range(size):
+            rows[row, column] = float(table[row, column])
+        rows[row, size] = float(sums[row])
+    for row in range(size):
+        for column in range(row + 1, size):
+            part = rows[column, row] / rows[row, row]
+            for at in range(row, size + 1):
+                rows[column, at] -= part * rows[row, at]
+    for row in range(size - 1, -1, -1):
+        for column in range(row + 1, size):
+            rows[row, size] -= rows[row, column] * rows[column, size]
+        rows[row, size] /= rows[row, row]
+    for row in range(size):
+        taste[row] = int(min(max(1024.0 * rows[row, size], -float(furthest)), float(furthest)))
 
 
 @compiled
-def liking_sums(
+def factor_gradient_sums(
     starts: Integers, items: Codes, values: Codes, first: int, last: int, limit: int, usual: int, shy: int,
     furthest: int, furthest_factor: int, divided: int, places: Codes, factors: Integers, offsets: Integers,
     sums: Integers,
 ) -> None:  # fmt: skip
     """Add the users from ``first`` to ``last`` to the sums: see :class:`~headcount.bounds.Likings`."""
     size, depth = factors.shape
-    at_place, aways = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-    table, known = np.empty((depth, depth), dtype=np.int64), np.empty(depth, dtype=np.int64)
+    at_place, residuals = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    table, right_side = np.empty((depth, depth), dtype=np.int64), np.empty(depth, dtype=np.int64)
     taste, rows = np.empty(depth, dtype=np.int64), np.empty((depth, depth + 1))
-    allowed = limit * LESS
+    allowed = limit * ROUNDING_MARGIN
     for user in range(first, last):
         begin, end = starts[user], starts[user + 1]
         total = 0
         for at in range(begin, end):
             total += values[at] - offsets[items[at]]
         mean = (total + shy * usual) // (end - begin + shy)
-        many = apart = 0
-        table[:], known[:] = 0, 0
-        for one in range(depth):
-            table[one, one] = 1048576
+        n_items = squared_residuals = 0
+        table[:], right_side[:] = 0, 0
+        for k in range(depth):
+            table[k, k] = 1048576
         for at in range(begin, end):
             place = places[items[at]]
             if place < 0:
                 continue
-            away = cut(values[at] - offsets[items[at]] - mean, furthest)
-            at_place[many], aways[many] = place, away
-            many += 1
-            apart += away * away
-            for one in range(depth):
-                known[one] += factors[place, one] * away
-                for other in range(depth):
-                    table[one, other] += factors[place, one] * factors[place, other]
-        _solve(table, known, furthest_factor, rows, taste)
+            residual = clip(values[at] - offsets[items[at]] - mean, furthest)
+            at_place[n_items], residuals[n_items] = place, residual
+            n_items += 1
+            squared_residuals += residual * residual
+            for k in range(depth):
+                right_side[k] += factors[place, k] * residual
+                for m in range(depth):
+                    table[k, m] += factors[place, k] * factors[place, m]
+        _solve(table, right_side, furthest_factor, rows, taste)
         squares = products = 0
-        for one in range(depth):
-            squares += taste[one] * taste[one]
-            for other in range(one, depth):
-                both = taste[one] * taste[other]
+        for k in range(depth):
+            squares += taste[k] * taste[k]
+            for m in range(k, depth):
+                both = taste[k] * taste[m]
                 products += both * both
-        length = float(squares) * float(apart) + (many / divided) * (many / divided) * float(products)
+        length = float(squares) * float(squared_residuals) + (n_items / divided) * (n_items / divided) * float(
+            products
+        )
         factor = 1.0
         if length > allowed * allowed:
             factor = allowed / math.sqrt(length)
-        for at in range(many):
-            for one in range(depth):
-                sums[at_place[at] * depth + one] += int(factor * (aways[at] * taste[one]))  # toward zero
+        for at in range(n_items):
+            for k in range(depth):
+                sums[at_place[at] * depth + k] += int(factor * (residuals[at] * taste[k]))  # toward zero
         column = size * depth
-        for one in range(depth):
-            for other in range(one, depth):
-                sums[column] += int(factor * (many * taste[one] * taste[other]) / divided)
+        for k in range(depth):
+            for m in range(k, depth):
+                sums[column] += int(factor * (n_items * taste[k] * taste[m]) / divided)
                 column += 1

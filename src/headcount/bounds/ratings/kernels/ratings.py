@@ -13,11 +13,11 @@ import numpy as np
 from headcount._internal.arrays import Codes, Integers
 from headcount._internal.compiled import compiled, inlined
 
-LESS = 1 - 2.0**-31  # more than rounding could add
+ROUNDING_MARGIN = 1 - 2.0**-31  # more than rounding could add
 
 
 @inlined
-def cut(number: int, furthest: int) -> int:
+def clip(number: int, furthest: int) -> int:
     """Cut a number to lie within what is furthest."""
     return min(max(number, -furthest), furthest)
 
@@ -40,17 +40,17 @@ def offset_sums(
         mean = (total + shy * usual) // (number + shy)
         length = 0
         for at in range(begin, end):
-            away = cut(values[at] - mean, furthest)
-            length += 100 * away * away + 81 * half * half if squares else 10 * abs(away) + 9 * half
+            residual = clip(values[at] - mean, furthest)
+            length += 100 * residual * residual + 81 * half * half if squares else 10 * abs(residual) + 9 * half
         factor = 1.0
         if squares and length > 81 * limit * limit:
-            factor = 9.0 * limit / math.sqrt(float(length)) * LESS
+            factor = 9.0 * limit / math.sqrt(float(length)) * ROUNDING_MARGIN
         elif not squares and length > 9 * limit:
-            factor = 9.0 * limit / length * LESS
+            factor = 9.0 * limit / length * ROUNDING_MARGIN
         for at in range(begin, end):
-            away = cut(values[at] - mean, furthest)
+            residual = clip(values[at] - mean, furthest)
             item = items[at]
-            sums[0, item] += int(factor * away * 10.0 / 9.0)  # toward zero
+            sums[0, item] += int(factor * residual * 10.0 / 9.0)  # toward zero
             sums[1, item] += int(factor * half)
 
 
@@ -74,29 +74,29 @@ def pair_sums(
             for at in range(begin, end):
                 total += values[at] - offsets[items[at]]
             mean = (total + shy * usual) // (number + shy)
-        many = 0
+        n_items = 0
         length = before = 0.0
         for at in range(begin, end):
             place = places[items[at]]
             if place < 0:
                 continue
-            away = 1024
+            residual = 1024
             if offsets.size:
-                away = cut(values[at] - offsets[items[at]] - mean, furthest)
-            weight = float(away * away) if squares else float(abs(away))
+                residual = clip(values[at] - offsets[items[at]] - mean, furthest)
+            weight = float(residual * residual) if squares else float(abs(residual))
             length += weight * before
             before += weight
-            at_place[many], kept[many] = place, away
-            many += 1
-        allowed = float(limit) * 1048576.0 * LESS
+            at_place[n_items], kept[n_items] = place, residual
+            n_items += 1
+        allowed = float(limit) * 1048576.0 * ROUNDING_MARGIN
         factor = 1.0
         if squares and length > allowed * allowed:
             factor = math.sqrt(allowed / math.sqrt(length))
         elif not squares and length > allowed:
             factor = math.sqrt(allowed / length)
-        for at in range(many):
+        for at in range(n_items):
             kept[at] = int(factor * kept[at] / 4.0)  # toward zero
-        for at in range(many):
+        for at in range(n_items):
             row = at_place[at] * (2 * size - at_place[at] - 1) // 2 - at_place[at] - 1
-            for other in range(at + 1, many):
+            for other in range(at + 1, n_items):
                 sums[row + at_place[other]] += kept[at] * kept[other]

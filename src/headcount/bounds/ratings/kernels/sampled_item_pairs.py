@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 from headcount._internal.arrays import Codes, Integers
 from headcount._internal.compiled import compiled
-from headcount.bounds.counts.kernels.sample import Keeping, Spare, sample
-from headcount.bounds.kernels.grouping import Piece, next_histories
+from headcount.bounds.counts.kernels.sample import SampleScratch, SampleSettings, sample_user
+from headcount.bounds.kernels.grouping import UserRange, next_histories
 from headcount.bounds.kernels.histories import (
     Modes,
-    each_once,
     keep_one_context,
-    lacking,
+    missing_scratch,
     records_in,
     scratch_for,
+    write_distinct_columns,
 )
 
 
-class Paired(NamedTuple):
+class PairSums(NamedTuple):
     """Where a thread counts: the place of each item, -1 for none, how many places there are, and their pairs."""
 
     places: Codes
@@ -27,17 +27,19 @@ class Paired(NamedTuple):
 
 
 @compiled
-def pair(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, paired: Paired) -> None:
+def count_item_pairs(
+    piece: UserRange, modes: Modes, keeping: SampleSettings, spare: SampleScratch, paired: PairSums
+) -> None:
     """Keep what is allowed of every user's records, and count each two items that they are about."""
     places, many, sums = paired
-    seen, numbers, heap, held, run = scratch_for(0, 0)
+    slots, numbers, heap, held, run = scratch_for(0, 0)
     reached = piece.first
     while reached < piece.last:
         reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
         starts, cells, weights, keys = histories
-        rows, records = lacking(starts, weights, keeping.limit, seen.size, heap.size)
+        rows, records = missing_scratch(starts, weights, keeping.limit, slots.size, heap.size)
         if rows > 0:
-            seen, numbers, heap, held, run = scratch_for(rows, records)
+            slots, numbers, heap, held, run = scratch_for(rows, records)
         for user in range(keys.size):
             begin, end = starts[user], starts[user + 1]
             if modes.one_context and begin < end:
@@ -45,12 +47,13 @@ def pair(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, paired: Pai
             if begin == end:
                 continue
             total = records_in(weights, begin, end)
-            size, run = sample(
-                cells[begin:end], weights[begin:end], total, keys[user], keeping, modes, spare, seen, numbers, run,
+            size, run = sample_user(
+                cells[begin:end], weights[begin:end], total, keys[user], keeping, modes, spare, slots, numbers,
+                run,
                 heap, held,
             )  # fmt: skip
             run += 1
-            different = each_once(held, 0, size, modes.width, modes.secret, held, run, seen)
+            different = write_distinct_columns(held, 0, size, modes.width, modes.secret, held, run, slots)
             size = 0
             for at in range(different):
                 place = places[held[at]]
@@ -59,7 +62,7 @@ def pair(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, paired: Pai
                     size += 1
             mine = held[:size]
             mine.sort()
-            for one in range(size):
-                row = mine[one] * many - mine[one] * (mine[one] + 1) // 2 - mine[one] - 1
-                for other in range(one + 1, size):
-                    sums[row + mine[other]] += 1
+            for first in range(size):
+                row = mine[first] * many - mine[first] * (mine[first] + 1) // 2 - mine[first] - 1
+                for second in range(first + 1, size):
+                    sums[row + mine[second]] += 1

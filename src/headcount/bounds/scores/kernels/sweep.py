@@ -13,7 +13,7 @@ from headcount._internal.compiled import Word, compiled, uint64
 
 
 @compiled
-def energy(values: Integers) -> tuple[Word, Word]:
+def sum_of_squares(values: Integers) -> tuple[Word, Word]:
     """Return the sum of squares, exactly, as the high and the low 64 bits of a number below 2^128."""
     high, low = uint64(0), uint64(0)
     mask = uint64(0xFFFFFFFF)
@@ -31,12 +31,12 @@ def energy(values: Integers) -> tuple[Word, Word]:
 
 @compiled
 def begin_sweep(
-    sums: Integers, starts: Integers, columns: Codes, first: Word, one: Word, counts: Integers, heavy: Integers
+    sums: Integers, starts: Integers, columns: Codes, first: Word, unit: Word, counts: Integers, heavy: Integers
 ) -> None:
-    """Count the records in each column from ``first`` on, once whole and once as ``one`` / r, cut down."""
+    """Count the records in each column from ``first`` on, once whole and once as ``unit`` / r, cut down."""
     width = counts.size
     for row in range(sums.size):
-        share = one // max(sums[row], 1)
+        share = unit // max(sums[row], 1)
         for at in range(starts[row], starts[row + 1]):
             column = columns[at] - first
             if 0 <= column < width:
@@ -46,7 +46,7 @@ def begin_sweep(
 
 @compiled
 def sweep(
-    sums: Integers, starts: Integers, columns: Codes, first: Word, one: Word, bits: Word, base: Word,
+    sums: Integers, starts: Integers, columns: Codes, first: Word, unit: Word, bits: Word, base: Word,
     counts: Integers, light: Integers, heavy: Integers, turns: NDArray[np.uint8], turned: Integers,
     row: Word, limit: Word, out: Integers,
 ) -> Word:  # fmt: skip
@@ -63,7 +63,7 @@ def sweep(
     total = turned.sum() * base << bits
     for step in range(out.shape[0]):
         while row < sums.size and sums[row] <= limit:
-            share = one // max(sums[row], 1)
+            share = unit // max(sums[row], 1)
             for at in range(starts[row], starts[row + 1]):
                 column = columns[at] - first
                 if 0 <= column < counts.size:

@@ -12,9 +12,9 @@ from headcount._internal.compiled import Word, compiled, inlined
 
 
 @inlined
-def _place(at: Codes, of: Codes, columns: Word, resource: Word, tag: Word) -> Word:
+def _place(resource_places: Codes, tag_places: Codes, columns: Word, resource: Word, tag: Word) -> Word:
     """Return the place of an assignment, row by row; -1 where its resource or its tag has none."""
-    row, column = np.int64(at[resource]), np.int64(of[tag])
+    row, column = np.int64(resource_places[resource]), np.int64(tag_places[tag])
     return -1 if row < 0 or column < 0 else row * columns + column
 
 
@@ -31,52 +31,53 @@ def most_rows(users: Codes) -> Word:
 
 @compiled
 def add_weights(
-    users: Codes, resources: Codes, tags: Codes, at: Codes, of: Codes, columns: Word, weights: Integers,
+    users: Codes, resources: Codes, tags: Codes, resource_places: Codes, tag_places: Codes, columns: Word,
+    weights: Integers,
     sums: Integers,
 ) -> None:  # fmt: skip
     """Add ``weights[n]`` for each of the n different places that a person's assignments have."""
-    met = np.full(sums.size, -1, dtype=np.int32)
+    last_user = np.full(sums.size, -1, dtype=np.int32)
     begin: Word = np.int64(0)
     while begin < users.size:
         user, end, different = users[begin], begin, np.int64(0)
         while end < users.size and users[end] == user:
-            place = _place(at, of, columns, resources[end], tags[end])
-            if place >= 0 and met[place] != user:
-                met[place] = user
+            place = _place(resource_places, tag_places, columns, resources[end], tags[end])
+            if place >= 0 and last_user[place] != user:
+                last_user[place] = user
                 different += 1
             end += 1
         for row in range(begin, end):
-            place = _place(at, of, columns, resources[row], tags[row])
-            if place >= 0 and met[place] == user:
-                met[place] = -1
+            place = _place(resource_places, tag_places, columns, resources[row], tags[row])
+            if place >= 0 and last_user[place] == user:
+                last_user[place] = -1
                 sums[place] += weights[different]
         begin = end
 
 
 @compiled
-def add_together(
-    users: Codes, tags: Codes, of: Codes, size: Word, alone: Word, together: Word, sums: Integers
+def add_tag_pairs(
+    users: Codes, tags: Codes, tag_places: Codes, size: Word, alone: Word, together: Word, sums: Integers
 ) -> None:
     """Add what each person's different tags weigh, alone and in pairs, shared by how many there are.
 
     Tags have ``size`` places; the sums are an upper triangle that lies row by row.
     """
-    met, mine = np.full(size, -1, dtype=np.int32), np.empty(size, dtype=np.int32)
+    last_user, mine = np.full(size, -1, dtype=np.int32), np.empty(size, dtype=np.int32)
     begin: Word = np.int64(0)
     while begin < users.size:
         user, end, different = users[begin], begin, np.int64(0)
         while end < users.size and users[end] == user:
-            place = of[tags[end]]
-            if place >= 0 and met[place] != user:
-                met[place] = user
+            place = tag_places[tags[end]]
+            if place >= 0 and last_user[place] != user:
+                last_user[place] = user
                 mine[different] = place
                 different += 1
             end += 1
-        these = mine[:different]
-        these.sort()
-        for one in range(different):
-            row = np.int64(these[one]) * size - np.int64(these[one]) * (these[one] + 1) // 2
-            sums[row + these[one]] += alone // different
-            for other in range(one + 1, different):
-                sums[row + these[other]] += together // different
+        user_tags = mine[:different]
+        user_tags.sort()
+        for first in range(different):
+            row = np.int64(user_tags[first]) * size - np.int64(user_tags[first]) * (user_tags[first] + 1) // 2
+            sums[row + user_tags[first]] += alone // different
+            for second in range(first + 1, different):
+                sums[row + user_tags[second]] += together // different
         begin = end

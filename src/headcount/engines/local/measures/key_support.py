@@ -18,16 +18,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Draws, Integers
-from headcount.bounds import Support, SupportCounts, certify_support, draws
+from headcount.bounds import BoundedKeySupport, KeySupport, draws, seal_key_support
 from headcount.bounds.keys.kernels import key_support as kernels
 from headcount.engines.local.partitions import user_keys
-from headcount.engines.local.runner import Passes
+from headcount.engines.local.runner import LocalRunner
 from headcount.events.encode.id_table import Ids, NumberTable
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 
 
-def support(passes: Passes, log: EventLog, bound: Support, secret: bytes) -> SupportCounts:
+def measure_key_support(passes: LocalRunner, log: EventLog, bound: KeySupport, secret: bytes) -> BoundedKeySupport:
     """Count the people behind each item, at most ``limit`` different items of each person."""
     coded = EncodedLog(log, bound.reading(log))
     if coded.items is None:
@@ -37,9 +37,9 @@ def support(passes: Passes, log: EventLog, bound: Support, secret: bytes) -> Sup
     for batch in coded.batches():
         histories.take(batch.users, batch.contexts, batch.cells, batch.times, items.up_to_date())
         passes.progress("selecting items", coded.tally.rows, log.source.rows)
-    people = np.zeros(coded.items.table.size, dtype=np.int64)
-    histories.count(people)
-    return certify_support(coded.items.ids, people, bound.limit)
+    users_by_item = np.zeros(coded.items.table.size, dtype=np.int64)
+    histories.count(users_by_item)
+    return seal_key_support(coded.items.ids, users_by_item, bound.limit)
 
 
 class _Keys:
@@ -48,23 +48,23 @@ class _Keys:
     def __init__(self, ids: Ids, secret: bytes) -> None:
         self._ids, self._secret = ids, secret
         self._keys = np.empty(0, dtype=np.uint64)
-        self._known = 0
+        self._n_keyed = 0
 
     def up_to_date(self) -> Draws:
         """Return the keys of all ids that have come up so far."""
-        known, size = self._known, self._ids.size
-        if known < size:
+        n_keyed, size = self._n_keyed, self._ids.size
+        if n_keyed < size:
             if size > self._keys.size:
                 self._keys = _enlarged(self._keys, size)
             raw = self._ids.raw
             if isinstance(raw, tuple):
                 data, ends = raw
-                begin = ends[known - 1] if known else np.int64(0)
-                raw = data[begin:], ends[known:] - begin
+                begin = ends[n_keyed - 1] if n_keyed else np.int64(0)
+                raw = data[begin:], ends[n_keyed:] - begin
             else:
-                raw = raw[known:]
-            self._keys[known:size] = user_keys(raw, self._secret)
-            self._known = size
+                raw = raw[n_keyed:]
+            self._keys[n_keyed:size] = user_keys(raw, self._secret)
+            self._n_keyed = size
         return self._keys
 
 
@@ -103,7 +103,7 @@ class _Histories:
             np.add.at(self._records, histories, weights)
         kernels.keep_items(histories, items, keys, item_keys, self._filled, self._priorities, self._kept)
 
-    def count(self, people: Integers) -> None:
+    def count(self, users_by_item: Integers) -> None:
         """Count the people who keep each item, in the one context that is theirs."""
         chosen = np.arange(self._size)
         if self._width:
@@ -116,7 +116,7 @@ class _Histories:
             first = np.ones(order.size, dtype=np.bool_)
             first[1:] = users[order[1:]] != users[order[:-1]]
             chosen = order[first]
-        kernels.count_people(chosen, self._filled, self._kept, people)
+        kernels.count_users(chosen, self._filled, self._kept, users_by_item)
 
     def _keys_of_pairs(self, users: Draws) -> Draws:
         """Return the key of each history's person, from those of all persons."""

@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from headcount._internal.arrays import Draws, Flags, Integers
 from headcount.bounds import (
     Bounded,
-    Spread,
-    SpreadWeights,
-    Variety,
-    certify_spread,
-    certify_variety,
+    BoundedKeyWeights,
+    DistinctItemsSign,
+    KeyWeights,
+    distinct_items_sign,
     draws,
-    variety_of,
+    seal_distinct_items_sign,
+    seal_key_weights,
 )
 from headcount.bounds.keys.key_weights import UNITS
 from headcount.engines.local.partitions import user_keys
-from headcount.engines.local.row_reader import Collected
-from headcount.engines.local.runner import Passes
+from headcount.engines.local.row_reader import CollectedRows
+from headcount.engines.local.runner import LocalRunner
 from headcount.events.encode.cells import GivenItems
 from headcount.events.encode.id_table import Ids
 from headcount.events.encode.passes import EncodedLog
@@ -33,7 +33,7 @@ from headcount.events.log import EventLog
 
 
 @dataclass(frozen=True)
-class Baskets:
+class UserItems:
     """Every person's different items: each pair once, sorted by person, and how many items each person has."""
 
     people: Ids
@@ -43,25 +43,27 @@ class Baskets:
     sizes: Integers
 
 
-def variety(passes: Passes, log: EventLog, bound: Variety, secret: bytes) -> Bounded:
+def measure_distinct_items_sign(
+    passes: LocalRunner, log: EventLog, bound: DistinctItemsSign, secret: bytes
+) -> Bounded:
     """Add up what the number of each person's items amounts to."""
-    sizes = _baskets(passes, log, bound, secret).sizes
-    return certify_variety(int(variety_of(sizes[sizes > 0]).sum()))
+    sizes = _items_of_users(passes, log, bound, secret).sizes
+    return seal_distinct_items_sign(int(distinct_items_sign(sizes[sizes > 0]).sum()))
 
 
-def spread(passes: Passes, log: EventLog, bound: Spread, secret: bytes) -> SpreadWeights:
+def measure_key_weights(passes: LocalRunner, log: EventLog, bound: KeyWeights, secret: bytes) -> BoundedKeyWeights:
     """Add up what each person gives to their items."""
-    held = _baskets(passes, log, bound, secret)
+    held = _items_of_users(passes, log, bound, secret)
     ids, users, codes = held.items.ids, held.users, held.codes
-    factors = np.ones(len(ids), dtype=np.int64) if bound.hints is None else bound.hints.of(ids)
+    factors = np.ones(len(ids), dtype=np.int64) if bound.hints is None else bound.hints.factors_of(ids)
     if bound.rule == "one":
         by = factors[codes]
         if bound.hints is not None:
-            lots = draws.steady(user_keys(held.people.raw, secret))
+            lots = draws.follow_steady_hints(user_keys(held.people.raw, secret))
             by = np.where(lots[users], bound.hints.steady_of(ids)[codes], by)
         codes = codes[_first(users, -by, _draws(held, users, codes, secret))]
         chosen = np.bincount(codes, minlength=len(ids)).astype(np.int64)
-        return certify_spread(ids, chosen, chosen > 0, bound)
+        return seal_key_weights(ids, chosen, chosen > 0, bound)
     kept = _kept(held, bound.most, secret)
     users, codes = users[kept], codes[kept]
     sizes = np.minimum(held.sizes, bound.most)[users]
@@ -71,13 +73,13 @@ def spread(passes: Passes, log: EventLog, bound: Spread, secret: bytes) -> Sprea
         there, weights = factors[codes] > 0, _roots(users, factors[codes], held.sizes.size)
         weights = np.minimum(weights, bound.ceilings_of(sizes))
     summed = np.bincount(codes, weights, minlength=len(ids)).astype(np.int64)  # below 2^53, so exact
-    return certify_spread(ids, summed, np.bincount(codes[there], minlength=len(ids)) > 0, bound)
+    return seal_key_weights(ids, summed, np.bincount(codes[there], minlength=len(ids)) > 0, bound)
 
 
-def _roots(users: NDArray[np.int32], factors: Integers, people: int) -> Integers:
+def _roots(users: NDArray[np.int32], factors: Integers, n_users: int) -> Integers:
     """Return what each item gets so that squares sum to the unit's at most, in proportion to the factors."""
     squares = factors**2
-    of_all = np.bincount(users, squares, minlength=people).astype(np.int64)[users]
+    of_all = np.bincount(users, squares, minlength=n_users).astype(np.int64)[users]
     return _whole_roots(UNITS["roots"] ** 2 * squares // np.maximum(of_all, 1))
 
 
@@ -92,7 +94,7 @@ def _whole_roots(numbers: Integers) -> Integers:
     return np.asarray(roots + ((roots + 1) ** 2 <= numbers))
 
 
-def _kept(held: Baskets, most: int, secret: bytes) -> Flags:
+def _kept(held: UserItems, most: int, secret: bytes) -> Flags:
     """Say which pairs count: all of people with at most ``most`` items, so many random ones of the others'."""
     kept = held.sizes[held.users] <= most
     rows = np.flatnonzero(~kept)
@@ -111,19 +113,21 @@ def _first(users: NDArray[np.int32], by: Integers, ties: Draws) -> Integers:
     return order[np.diff(users[order], prepend=-1) > 0]
 
 
-def _draws(held: Baskets, users: NDArray[np.int32], codes: NDArray[np.int32], secret: bytes) -> Draws:
+def _draws(held: UserItems, users: NDArray[np.int32], codes: NDArray[np.int32], secret: bytes) -> Draws:
     items = user_keys(held.items.table.raw, secret)
     return draws.item_draws(user_keys(held.people.raw, secret)[users], items[codes])
 
 
-def _baskets(passes: Passes, log: EventLog, bound: Spread | Variety, secret: bytes) -> Baskets:
+def _items_of_users(
+    passes: LocalRunner, log: EventLog, bound: KeyWeights | DistinctItemsSign, secret: bytes
+) -> UserItems:
     """Return what people have, held between rounds; whose context is whose hangs on the secret."""
     reading = bound.reading(log)
     of_secret = None if reading.contexts == "none" else secret
-    return passes.once(log, (Baskets, reading, of_secret), lambda: _read(passes, log, bound, secret))
+    return passes.cached(log, (UserItems, reading, of_secret), lambda: _read(passes, log, bound, secret))
 
 
-def _read(passes: Passes, log: EventLog, bound: Spread | Variety, secret: bytes) -> Baskets:
+def _read(passes: LocalRunner, log: EventLog, bound: KeyWeights | DistinctItemsSign, secret: bytes) -> UserItems:
     coded, rows = passes.read(log, bound.reading(log), "selecting items")
     if coded.items is None:
         raise TypeError("people have items as they come up")
@@ -136,10 +140,10 @@ def _read(passes: Passes, log: EventLog, bound: Spread | Variety, secret: bytes)
     pairs = pairs[np.diff(pairs, prepend=-1) > 0]
     owners, items = np.divmod(pairs, width)
     sizes = np.bincount(owners, minlength=coded.users.size).astype(np.int64)
-    return Baskets(coded.users, coded.items, owners.astype(np.int32), items.astype(np.int32), sizes)
+    return UserItems(coded.users, coded.items, owners.astype(np.int32), items.astype(np.int32), sizes)
 
 
-def _in_own_context(coded: EncodedLog, rows: Collected, named: NDArray[np.int32], secret: bytes) -> Flags:
+def _in_own_context(coded: EncodedLog, rows: CollectedRows, named: NDArray[np.int32], secret: bytes) -> Flags:
     """Say which rows are in the one context that is their person's: see :func:`draws.chosen_contexts`."""
     width = coded.log.width
     places, of_rows = np.unique(rows.users.astype(np.int64) * width + named, return_inverse=True)

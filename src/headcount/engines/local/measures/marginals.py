@@ -7,16 +7,16 @@ from math import prod
 import numpy as np
 
 from headcount._internal.arrays import Integers
-from headcount.bounds import BoundedTables, Marginals, certify_marginals
-from headcount.engines.local.measures.group_cells import kept_places
-from headcount.engines.local.runner import Passes
+from headcount.bounds import BoundedTables, Marginals, seal_marginals
+from headcount.engines.local.measures.group_cells import kept_cells
+from headcount.engines.local.runner import LocalRunner
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 
 
-def marginals(passes: Passes, log: EventLog, bound: Marginals, secret: bytes) -> BoundedTables:
+def measure_marginals(passes: LocalRunner, log: EventLog, bound: Marginals, secret: bytes) -> BoundedTables:
     """Keep what the bound allows of each person and of each group, and count it per table."""
-    bins = bins_of(bound.of.grid, kept_places(passes, log, bound.of, secret))
+    bins = to_bins(bound.group_cells.grid, kept_cells(passes, log, bound.group_cells, secret))
     tables = []
     for columns, shape in zip(bound.tables, bound.shapes, strict=True):
         at = np.zeros(bins[0].size, dtype=np.int64)
@@ -24,17 +24,17 @@ def marginals(passes: Passes, log: EventLog, bound: Marginals, secret: bytes) ->
             at = at * size + bins[place]
         tables.append(np.bincount(at, minlength=prod(shape)).astype(np.int64).reshape(shape))
         passes.progress("counting tables", len(tables), len(bound.tables))
-    return certify_marginals(bound, tables)
+    return seal_marginals(bound, tables)
 
 
-def bins_of(grid: Grid, cells: Integers) -> list[Integers]:
+def to_bins(grid: Grid, cells: Integers) -> list[Integers]:
     """Return the bin of each column that cells are in, the last column running quickest.
 
-    >>> bins_of(Grid.of({"a": {"edges": [0, 1, 2]}, "b": {"edges": [0, 1, 2, 3]}}), np.array([5, 1]))
+    >>> to_bins(Grid.of({"a": {"edges": [0, 1, 2]}, "b": {"edges": [0, 1, 2, 3]}}), np.array([5, 1]))
     [array([1, 0]), array([2, 1])]
     """
-    found = []
+    bins = []
     for size in reversed(grid.shape):
-        cells, own = np.divmod(cells, size)
-        found.append(own)
-    return found[::-1]
+        cells, bin_of_column = np.divmod(cells, size)
+        bins.append(bin_of_column)
+    return bins[::-1]

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounds import STAR, Raters
+from headcount.bounds import UNITS_PER_STAR, Raters
 from headcount.bounds.kernels.sort_rows import average
-from headcount.engines.local.runner import Passes
+from headcount.engines.local.runner import LocalRunner
 from headcount.events.encode.passes import CodedBatch
 from headcount.events.log import EventLog
 from headcount.events.record_values import Range
 
-WHOLE_RANGE = 4 * STAR
+WHOLE_RANGE = 4 * UNITS_PER_STAR
 
 
 @dataclass(frozen=True)
-class Rated:
+class UserRatings:
     """Who rated what: ``items[starts[u] : starts[u + 1]]`` are user u's, rising, and ``values`` what was given.
 
     Items are places in the catalogue of ``size`` items; values are whole units above the lower end of the range.
@@ -39,7 +39,7 @@ class Rated:
         return self.starts.size - 1
 
 
-def read_ratings(log: EventLog, passes: Passes | None = None) -> Rated:
+def read_ratings(log: EventLog, passes: LocalRunner | None = None) -> UserRatings:
     """Read all ratings of a log.
 
     >>> rated = read_ratings(EventLog.of([("ann", "tea"), ("bob", "tea"), ("ann", "rye")], items=["rye", "tea"]))
@@ -53,10 +53,10 @@ def read_ratings(log: EventLog, passes: Passes | None = None) -> Rated:
             return np.zeros(batch.cells.size, dtype=np.int16)
         return units_of(batch.values, within).astype(np.int16)
 
-    rows = (passes or Passes()).read_sorted(log, Raters().reading(log), units)
+    rows = (passes or LocalRunner()).read_sorted(log, Raters().reading(log), units)
     average(rows.starts, rows.cells, rows.beside)
     rated = rows.starts[-1]
-    return Rated(rows.starts, rows.cells[:rated], rows.beside[:rated], len(log.catalogue.ids))
+    return UserRatings(rows.starts, rows.cells[:rated], rows.beside[:rated], len(log.catalogue.ids))
 
 
 def units_of(values: NDArray[np.float64], within: Range) -> NDArray[np.int64]:

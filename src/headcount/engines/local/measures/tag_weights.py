@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from headcount._internal.arrays import Codes, Integers
 from headcount.bounds import (
     FIXED_POINT,
-    TOGETHER,
+    TAG_PAIR_WEIGHT,
     Bounded,
     Norm,
     TagBound,
@@ -18,24 +18,24 @@ from headcount.bounds import (
     TagMarginals,
     TagPairs,
     TagWeights,
-    certify_tags,
+    seal_tag_weights,
 )
 from headcount.bounds.kernels.sort_rows import drop_equals
-from headcount.bounds.tags.kernels.tag_pairs import add_together, add_weights, most_rows
-from headcount.engines.local.runner import Passes
+from headcount.bounds.tags.kernels.tag_pairs import add_tag_pairs, add_weights, most_rows
+from headcount.engines.local.runner import LocalRunner
 from headcount.events.encode.passes import CodedBatch
 from headcount.events.log import EventLog
 from headcount.events.tag_assignments import Tagging
 from headcount.events.tag_log import TagLog
 
 
-def tagged(passes: Passes, log: EventLog, bound: TagBound, secret: bytes) -> Bounded:  # noqa: ARG001
+def measure_tags(passes: LocalRunner, log: EventLog, bound: TagBound, secret: bytes) -> Bounded:  # noqa: ARG001
     """Add up what a bound asks for; assignments stay in memory between the stages of one release."""
-    held = passes.once(log, bound.reading(log), lambda: tagging_of(log, passes))
-    return certify_tags(bound, TagLog.of_log(log), sums_of(held, bound))
+    held = passes.cached(log, bound.reading(log), lambda: tagging_of(log, passes))
+    return seal_tag_weights(bound, TagLog.of_log(log), sums_of(held, bound))
 
 
-def tagging_of(log: EventLog, passes: Passes | None = None) -> Tagging:
+def tagging_of(log: EventLog, passes: LocalRunner | None = None) -> Tagging:
     """Read who gave which tag to which resource, each assignment once.
 
     >>> log = TagLog.listing([("ann", "a", "x"), ("ann", "a", "x"), ("bob", "b", "y")],
@@ -44,7 +44,7 @@ def tagging_of(log: EventLog, passes: Passes | None = None) -> Tagging:
     >>> found.size, found.people
     (1, 1)
     """
-    tagged, passes = TagLog.of_log(log), passes or Passes()
+    tagged, passes = TagLog.of_log(log), passes or LocalRunner()
     narrow = np.int16 if len(tagged.vocabulary.ids) < 1 << 15 else np.int32  # many rows wait to be sorted
 
     def tags(batch: CodedBatch) -> NDArray[np.int16 | np.int32]:
@@ -67,52 +67,73 @@ def sums_of(tagging: Tagging, bound: TagBound) -> Integers:
     [1.0, 1.0, 1.5, 0.5]
     """
     if isinstance(bound, TagWeights):
-        return _of_tags(tagging, bound.norm)
+        return _sum_tags(tagging, bound.norm)
     if isinstance(bound, TagMarginals):
         places, nowhere = np.arange(tagging.resources, dtype=np.int32), np.zeros(tagging.tags, dtype=np.int32)
-        resources = _summed(tagging, places, nowhere, (tagging.resources, 1), bound.norm)
-        return np.concatenate([_of_tags(tagging, bound.norm), resources])
+        resources = _sum_weights(tagging, places, nowhere, (tagging.resources, 1), bound.norm)
+        return np.concatenate([_sum_tags(tagging, bound.norm), resources])
     if isinstance(bound, TagPairs):
-        return _pairs(tagging, bound)
+        return _sum_tag_pairs(tagging, bound)
     others = np.count_nonzero(tagging.user[1:] != tagging.user[:-1])
     return np.array([others + 1 if tagging.size else 0], dtype=np.int64)
 
 
-def _of_tags(tagging: Tagging, norm: Norm) -> Integers:
+def _sum_tags(tagging: Tagging, norm: Norm) -> Integers:
     places, nowhere = np.arange(tagging.tags, dtype=np.int32), np.zeros(tagging.resources, dtype=np.int32)
-    return _summed(tagging, nowhere, places, (1, tagging.tags), norm)
+    return _sum_weights(tagging, nowhere, places, (1, tagging.tags), norm)
 
 
-def _pairs(tagging: Tagging, bound: TagPairs) -> Integers:
-    at, of = _places(bound.resources, tagging.resources), _places(bound.tags, tagging.tags)
-    values = _summed(tagging, at, of, (bound.resources.size, bound.tags.size), bound.norm)
+def _sum_tag_pairs(tagging: Tagging, bound: TagPairs) -> Integers:
+    resource_places, tag_places = _places(bound.resources, tagging.resources), _places(bound.tags, tagging.tags)
+    values = _sum_weights(
+        tagging, resource_places, tag_places, (bound.resources.size, bound.tags.size), bound.norm
+    )
     if bound.norm == "l1":
         return values
     sums = np.zeros(bound.tags.size * (bound.tags.size + 1) // 2, dtype=np.int64)
-    add_together(tagging.user, tagging.tag, of, bound.tags.size, TOGETHER, math.isqrt(2 * TOGETHER**2), sums)
+    add_tag_pairs(
+        tagging.user,
+        tagging.tag,
+        tag_places,
+        bound.tags.size,
+        TAG_PAIR_WEIGHT,
+        math.isqrt(2 * TAG_PAIR_WEIGHT**2),
+        sums,
+    )
     return np.concatenate([values, sums])
 
 
-def _summed(tagging: Tagging, at: Codes, of: Codes, shape: tuple[int, int], norm: Norm) -> Integers:
+def _sum_weights(
+    tagging: Tagging, resource_places: Codes, tag_places: Codes, shape: tuple[int, int], norm: Norm
+) -> Integers:
     """Add up the weights of the different places of each person: rows of resources, and columns of tags."""
     rows, columns = shape
     sums = np.zeros(rows * columns, dtype=np.int64)
     most = min(sums.size, most_rows(tagging.user))
     add_weights(
-        tagging.user, tagging.resource, tagging.tag, at, of, columns, _shares(np.arange(most + 1), norm), sums
+        tagging.user,
+        tagging.resource,
+        tagging.tag,
+        resource_places,
+        tag_places,
+        columns,
+        _weights_by_number(np.arange(most + 1), norm),
+        sums,
     )
     return sums
 
 
-def _shares(many: Integers, norm: Norm) -> Integers:
+def _weights_by_number(n_places: Integers, norm: Norm) -> Integers:
     """Return what each of n things weighs, rounded down: exactly, whatever n.
 
-    >>> _shares(np.array([0, 1, 2, 4]), "l2").tolist(), _shares(np.array([0, 1, 2, 3]), "l1").tolist()
-    ([0, 65536, 46340, 32768], [0, 65536, 32768, 21845])
+    >>> _weights_by_number(np.array([0, 1, 2, 4]), "l2").tolist()
+    [0, 65536, 46340, 32768]
+    >>> _weights_by_number(np.array([0, 1, 2, 3]), "l1").tolist()
+    [0, 65536, 32768, 21845]
     """
     whole = FIXED_POINT**2 if norm == "l2" else FIXED_POINT
-    found = [0 if n == 0 else math.isqrt(whole // n) if norm == "l2" else whole // n for n in many.tolist()]
-    return np.array(found, dtype=np.int64)
+    weights = [0 if n == 0 else math.isqrt(whole // n) if norm == "l2" else whole // n for n in n_places.tolist()]
+    return np.array(weights, dtype=np.int64)
 
 
 def _places(chosen: Integers, size: int) -> Codes:

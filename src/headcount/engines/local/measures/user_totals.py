@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from headcount.bounds import BoundedTotals, PersonTotals, certify_totals
-from headcount.engines.local.runner import Passes
+from headcount.bounds import BoundedTotals, UserTotals, seal_user_totals
+from headcount.engines.local.runner import LocalRunner
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 
 
-def totals(passes: Passes, log: EventLog, bound: PersonTotals, secret: bytes) -> BoundedTotals:  # noqa: ARG001
+def measure_user_totals(passes: LocalRunner, log: EventLog, bound: UserTotals, secret: bytes) -> BoundedTotals:  # noqa: ARG001
     """Add up each person's records, and the distances of their values from the middle of a range.
 
     Sums that outgrow 64 bits wrap around, whatever the order of the rows: a person's part is cut to what one
@@ -33,4 +33,4 @@ def totals(passes: Passes, log: EventLog, bound: PersonTotals, secret: bytes) ->
             np.add.at(distances, batch.users, (fixed - within.middle) * times)
         passes.progress("adding up", coded.tally.rows, log.source.rows)
     passes.tally = coded.tally
-    return certify_totals(records, None if within is None else distances, bound)
+    return seal_user_totals(records, None if within is None else distances, bound)

@@ -127,12 +127,12 @@ def _is_text(data: Bytes, begin: Word, end: Word, arena: Bytes, ends: Integers, 
 @compiled
 def _first_slots(
     data: Bytes, offsets: Integers, words: Draws, slots: Draws, arena: Bytes, ends: Integers, hashes: Draws,
-    met: Integers, codes: Codes,
+    candidate_ends: Integers, codes: Codes,
 ) -> None:  # fmt: skip
     """Write the hashes of some texts, and the codes of those that are in the first slot they could be in, else -1.
 
     Most texts are there. Each step is done for all of them before the next one, so that the processor fetches what
-    it needs for many at once; ``met``, where texts end that are probably the same, is for nothing else.
+    it needs for many at once; ``candidate_ends``, where texts end that are probably the same, is for nothing else.
     """
     mask = uint64(slots.size - 1)
     for row in range(offsets.size - 1):
@@ -141,7 +141,7 @@ def _first_slots(
         slot = slots[hashes[row] & mask]
         codes[row] = np.int32(slot) - np.int32(1) if (slot ^ hashes[row]) >> uint64(32) == 0 else np.int32(-1)
     for row in range(offsets.size - 1):
-        met[row] = ends[uint64(max(codes[row], 1) - 1)]
+        candidate_ends[row] = ends[uint64(max(codes[row], 1) - 1)]
     for row in range(offsets.size - 1):
         code = codes[row]
         if code >= 0 and not _is_text(data, offsets[row], offsets[row + 1], arena, ends, code):
@@ -159,10 +159,12 @@ def intern_text(
     code ends in the arena and the next one begins. Both the texts and the arena have 8 bytes or more.
     """
     mask = uint64(slots.size - 1)
-    hashes, met = np.empty(_TEXTS, dtype=np.uint64), np.empty(_TEXTS, dtype=np.int64)
+    hashes, candidate_ends = np.empty(_TEXTS, dtype=np.uint64), np.empty(_TEXTS, dtype=np.int64)
     for some in range(start, out.size, _TEXTS):
         codes = out[some : some + _TEXTS]
-        _first_slots(data, offsets[some : some + codes.size + 1], words, slots, arena, ends, hashes, met, codes)
+        _first_slots(
+            data, offsets[some : some + codes.size + 1], words, slots, arena, ends, hashes, candidate_ends, codes
+        )
         for at in range(codes.size):
             if codes[at] >= 0:
                 continue

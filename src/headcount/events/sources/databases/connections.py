@@ -24,7 +24,7 @@ from headcount.errors import DataError, HeadcountError, SurroundingsError, Usage
 from headcount.events.sources import pandas_frames
 from headcount.events.sources.databases.database import Column, Database, Relation
 from headcount.events.sources.databases.query_shape import VIEWS, refuse_text_files
-from headcount.events.sources.databases.table_or_query import Asked, quoted
+from headcount.events.sources.databases.table_or_query import TableOrQuery, quoted
 from headcount.events.sources.files import formats
 
 _ROWS = 50_000
@@ -40,11 +40,11 @@ class Foreign(Database):
         self.shown = self.shown or f"the {type(given).__name__}"
         self._given = given
 
-    def relation(self, asked: Asked) -> Relation:
+    def relation(self, target: TableOrQuery) -> Relation:
         """Describe a table or a query by running it for no rows; names that need no quotes have none."""
-        names = [each if _PLAIN.fullmatch(each) else quoted(each) for each in asked.parts] if asked.table else []
-        text = ".".join(names) or asked.subquery
-        columns = [Column.plain(each.name, str(each.type), each.type) for each in self._schema(text)]
+        names = [part if _PLAIN.fullmatch(part) else quoted(part) for part in target.parts] if target.table else []
+        text = ".".join(names) or target.subquery
+        columns = [Column.plain(field.name, str(field.type), field.type) for field in self._schema(text)]
         return Relation(text, tuple(columns), is_steady=False)
 
     def check(self) -> None:
@@ -57,7 +57,7 @@ class Foreign(Database):
             return None
         remedy = "see whether what you handed over can still be read, and check the table or query"
         kind = DataError if isinstance(error, pa.ArrowException) else SurroundingsError
-        return kind(f"{self.shown} cannot be read ({self.said(error)})", remedy=remedy)
+        return kind(f"{self.shown} cannot be read ({self.message_of(error)})", remedy=remedy)
 
     @abstractmethod
     def _schema(self, text: str) -> pa.Schema:
@@ -100,7 +100,7 @@ class PlainConnection(Foreign):
             text = f"WITH headcount_rows({', '.join(places)}) AS ({text}) SELECT {values} FROM headcount_rows"
         with closing(self._given.cursor()) as cursor:
             cursor.execute(text)
-            names = [str(each[0]) for each in cursor.description]
+            names = [str(description[0]) for description in cursor.description]
             while rows := _fetched(cursor):
                 columns = dict(zip(names, zip(*map(tuple, rows), strict=True), strict=True))
                 arrays = [pandas_frames.texts_of(columns[name]) for name in schema.names]
@@ -109,7 +109,7 @@ class PlainConnection(Foreign):
     def _schema(self, text: str) -> pa.Schema:
         with closing(self._given.cursor()) as cursor:
             cursor.execute(f"SELECT * FROM {text} WHERE 1 = 0")
-            return pa.schema([(str(each[0]), pa.string()) for each in cursor.description])
+            return pa.schema([(str(description[0]), pa.string()) for description in cursor.description])
 
 
 def _fetched(cursor: Any) -> list[Any]:
@@ -162,7 +162,7 @@ class AnyDriver(ArrowConnection):
         own = f"adbc_driver_{name}"
         if name == "manager" or not _DRIVER.fullmatch(name) or importlib.util.find_spec(own) is None:
             raise UsageError(f"{self.shown} names no ADBC driver that is installed", remedy=f"install {own}")
-        with self.told():
+        with self.explain_errors():
             self._given = importlib.import_module(f"{own}.dbapi").connect(uri)
             weakref.finalize(self, self._given.close)
             with suppress(Exception):  # not every driver knows it

@@ -21,11 +21,11 @@ import pyarrow as pa
 
 from headcount.errors import DataError, HeadcountError
 from headcount.events.sources.databases.query_shape import assumption
-from headcount.events.sources.databases.row_cache import KeptRows
-from headcount.events.sources.databases.table_or_query import Asked, quoted
+from headcount.events.sources.databases.row_cache import RowCache
+from headcount.events.sources.databases.table_or_query import TableOrQuery, quoted
 from headcount.events.sources.files import formats
 from headcount.events.sources.files.formats import declared, is_text, value_type
-from headcount.events.sources.naming import scrubbed, shown
+from headcount.events.sources.naming import redact, scrub
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Column:
     """A column as the database declares it, the type it is read as (None: it cannot be), and how it is asked."""
 
     name: str
-    said: str
+    declared: str
     type: pa.DataType | None
     expression: str
 
     @classmethod
-    def plain(cls, name: str, said: str, kind: pa.DataType, expression: str | None = None) -> Column:
+    def plain(cls, name: str, declared: str, kind: pa.DataType, expression: str | None = None) -> Column:
         """Take a column as the driver hands it over, if that can be read."""
-        return cls(name, said, readable(kind), expression or quoted(name))
+        return cls(name, declared, readable(kind), expression or quoted(name))
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class Relation:
     @property
     def schema(self) -> pa.Schema:
         """The columns that can be read."""
-        return pa.schema([(each.name, each.type) for each in self.columns if each.type is not None])
+        return pa.schema([(column.name, column.type) for column in self.columns if column.type is not None])
 
     def selecting(self, names: Sequence[str]) -> str:
         """Return the statement that reads some columns."""
-        found = {each.name: each.expression for each in self.columns}
-        return f"SELECT {', '.join(f'{found[name]} AS {quoted(name)}' for name in names)} FROM {self.text}"
+        expressions = {column.name: column.expression for column in self.columns}
+        return f"SELECT {', '.join(f'{expressions[name]} AS {quoted(name)}' for name in names)} FROM {self.text}"
 
 
 class Database(ABC):
@@ -74,10 +74,10 @@ class Database(ABC):
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self.shown = shown(address)
+        self.shown = redact(address)
 
     @abstractmethod
-    def relation(self, asked: Asked) -> Relation:
+    def relation(self, target: TableOrQuery) -> Relation:
         """Look up a table or a query; no row of it is read."""
 
     @abstractmethod
@@ -101,22 +101,22 @@ class Database(ABC):
         """Say what an error of the driver means, or nothing if it is none."""
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def explain_errors(self) -> Iterator[None]:
         """Tell what the driver says in our words: without credentials, nor the error that may hold them."""
         try:
             yield
         except Exception as error:
-            told = self.explain(error)
-            if told is None:
+            explained_error = self.explain(error)
+            if explained_error is None:
                 raise
             error.args = ()  # whoever digs for it finds no address either
         else:
             return
-        raise told from None
+        raise explained_error from None
 
-    def said(self, error: Exception) -> str:
+    def message_of(self, error: Exception) -> str:
         """Return what the driver said, without credentials."""
-        return scrubbed(str(error), self._address)
+        return scrub(str(error), self._address)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,24 +124,24 @@ class DatabaseSource:
     """A table, a view or a query of a database."""
 
     database: Database = field(repr=False)
-    asked: Asked = field(repr=False)
+    target: TableOrQuery = field(repr=False)
     relation: Relation = field(repr=False)
     name: str
-    _kept: KeptRows = field(init=False, repr=False)
+    _kept: RowCache = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        named = [each.name for each in self.relation.columns]
-        schema = pa.schema([each for each in self.relation.schema if named.count(each.name) == 1])
+        named = [column.name for column in self.relation.columns]
+        schema = pa.schema([column for column in self.relation.schema if named.count(column.name) == 1])
         object.__setattr__(
-            self, "_kept", KeptRows(self.name, schema, partial(_rows, self.database, self.relation, schema))
+            self, "_kept", RowCache(self.name, schema, partial(_rows, self.database, self.relation, schema))
         )
 
     @classmethod
-    def of(cls, database: Database, asked: Asked) -> DatabaseSource:
+    def of(cls, database: Database, target: TableOrQuery) -> DatabaseSource:
         """Look up what is asked of a database."""
-        with database.told():
-            relation = database.relation(asked)
-        return cls(database, asked, relation, f"{database.shown} ({asked.words})" if asked else database.shown)
+        with database.explain_errors():
+            relation = database.relation(target)
+        return cls(database, target, relation, f"{database.shown} ({target.words})" if target else database.shown)
 
     @property
     def names(self) -> list[str]:
@@ -150,10 +150,17 @@ class DatabaseSource:
 
     def type_of(self, column: str) -> pa.DataType | None:
         """Look at what the database declares; refuse a type that cannot be read."""
-        odd = next((each for each in self.relation.columns if each.name == column and each.type is None), None)
+        odd = next(
+            (
+                declared_column
+                for declared_column in self.relation.columns
+                if declared_column.name == column and declared_column.type is None
+            ),
+            None,
+        )
         if odd is not None:
             raise DataError(
-                f"column {column!r} of {self.name} holds {odd.said}, which cannot be read",
+                f"column {column!r} of {self.name} holds {odd.declared}, which cannot be read",
                 remedy=f"cast it with --query, such as 'SELECT CAST({column} AS varchar) AS {column}, … FROM …'",
             )
         return declared(self.relation.schema, self.name)(column)
@@ -165,13 +172,13 @@ class DatabaseSource:
 
     @cached_property
     def _size(self) -> int | None:
-        with self.database.told():
+        with self.database.explain_errors():
             return self.database.size(self.relation)
 
     def whole_range(self, column: str) -> tuple[int, int] | None:
         """Ask for that of a table; of all else look at the rows, where these can as well be fetched at once."""
         if self.relation.is_steady:
-            with self.database.told():
+            with self.database.explain_errors():
                 return self.database.extremes(self.relation, column)
         return self._kept.all().whole_range(column) if self.database.is_here else None
 
@@ -186,17 +193,17 @@ class DatabaseSource:
     @cached_property
     def assumes(self) -> tuple[str, ...]:
         """What is taken for granted of a query."""
-        return () if self.asked.query is None else (assumption(self.asked.query, self.database.dialect),)
+        return () if self.target.query is None else (assumption(self.target.query, self.database.dialect),)
 
     def check_reachable(self) -> None:
         """Refuse a database that is gone; nothing is read from it."""
-        with self.database.told():
+        with self.database.explain_errors():
             self.database.check()
 
 
 def _rows(database: Database, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Read some columns, in parts that are not too large."""
-    with database.told():
+    with database.explain_errors():
         for batch in database.stream(relation, schema):
             rows = as_declared(batch, schema, database.shown)
             for start in range(0, rows.num_rows, formats.BATCH_ROWS):
@@ -211,14 +218,14 @@ def readable(kind: pa.DataType) -> pa.DataType | None:
     """
     if isinstance(kind, pa.BaseExtensionType):  # numbers and JSON of PostgreSQL's, as some hand them over
         return kind.storage_type if is_text(kind.storage_type) else None
-    of = value_type(kind)
-    if pa.types.is_timestamp(of):
-        return of if of.tz is None else pa.timestamp(of.unit, "UTC")
+    value_kind = value_type(kind)
+    if pa.types.is_timestamp(value_kind):
+        return value_kind if value_kind.tz is None else pa.timestamp(value_kind.unit, "UTC")
     plain = (
         pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_date,
         pa.types.is_null, is_text,
     )  # fmt: skip
-    return kind if any(test(of) for test in plain) else None
+    return kind if any(test(value_kind) for test in plain) else None
 
 
 def as_declared(batch: pa.RecordBatch, schema: pa.Schema, where: str) -> pa.RecordBatch:

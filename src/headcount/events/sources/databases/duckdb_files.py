@@ -13,13 +13,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from headcount._internal.extras import needed
+from headcount._internal.extras import require_package
 from headcount._internal.scratch_folders import ScratchFolder
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UnknownNameError
 from headcount.events.encode.text_columns import MAX_TEXT_BYTES
 from headcount.events.sources.databases.database import Column, Database, Relation
 from headcount.events.sources.databases.query_shape import VIEWS, refuse_text_files
-from headcount.events.sources.databases.table_or_query import Asked, quoted
+from headcount.events.sources.databases.table_or_query import TableOrQuery, quoted
 from headcount.events.sources.files import formats
 
 CONFINED = "HEADCOUNT_CONFINED"
@@ -52,7 +52,7 @@ class Duck(Database):
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
-        with needed("a DuckDB source", "duckdb", "duckdb"):
+        with require_package("a DuckDB source", "duckdb", "duckdb"):
             import duckdb
         self._duckdb = duckdb
         path = address.partition("://")[2]
@@ -60,25 +60,25 @@ class Duck(Database):
             raise DataError(
                 f"{path} does not exist", remedy="duckdb://FILE is the path as it is, such as duckdb://visits.db"
             )
-        with self.told():
+        with self.explain_errors():
             settings: dict[str, Any] = {"temp_directory": str(_spill_folder().path)}
             self._connection = self._duckdb.connect(path or ":memory:", read_only=bool(path), config=settings)
             if os.environ.get(CONFINED):
                 self._connection.execute("SET enable_external_access = false")  # DuckDB lets nothing undo it
             weakref.finalize(self, self._connection.close)
 
-    def relation(self, asked: Asked) -> Relation:
+    def relation(self, target: TableOrQuery) -> Relation:
         """Look a table up, or describe a query."""
-        is_table = asked.table is not None and self._is_table(asked)
-        text = asked.subquery if asked.table is None else asked.quoted
-        if asked.query is not None:
+        is_table = target.table is not None and self._is_table(target)
+        text = target.subquery if target.table is None else target.quoted
+        if target.query is not None:
             self._check_statement(text)
         if not is_table:
             refuse_text_files(f"SELECT * FROM {text}", dict(self._connection.sql(VIEWS).fetchall()))
-        found = self._connection.sql(f"SELECT * FROM {text} LIMIT 0")
-        kinds = [str(each) for each in found.types]
-        fields = found.to_arrow_reader(1).schema
-        columns = tuple(_column(each, said) for each, said in zip(fields, kinds, strict=True))
+        description = self._connection.sql(f"SELECT * FROM {text} LIMIT 0")
+        kinds = [str(kind) for kind in description.types]
+        fields = description.to_arrow_reader(1).schema
+        columns = tuple(_column(field, kind) for field, kind in zip(fields, kinds, strict=True))
         return Relation(text, columns, is_steady=is_table)
 
     def stream(self, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -88,14 +88,14 @@ class Duck(Database):
 
     def size(self, relation: Relation) -> int | None:
         """Look it up; DuckDB keeps it for each part of a table."""
-        return self._one(f"SELECT count(*) FROM {relation.text}")[0]
+        return self._first_row(f"SELECT count(*) FROM {relation.text}")[0]
 
     def extremes(self, relation: Relation, column: str) -> tuple[int, int] | None:
         """Look them up; DuckDB keeps them for each part of a table."""
-        low, high = self._one(f"SELECT min({quoted(column)}), max({quoted(column)}) FROM {relation.text}")
+        low, high = self._first_row(f"SELECT min({quoted(column)}), max({quoted(column)}) FROM {relation.text}")
         return None if low is None or high is None else (low, high)
 
-    def _one(self, statement: str) -> tuple[int | None, ...]:
+    def _first_row(self, statement: str) -> tuple[int | None, ...]:
         with self._connection.cursor() as own:
             return tuple(own.sql(statement).fetchall()[0])
 
@@ -107,15 +107,15 @@ class Duck(Database):
         """Tell a value that a query stumbles over from what is wrong with the query, the file or the machine."""
         if not isinstance(error, self._duckdb.Error | pa.ArrowException | OSError):
             return None
-        return explained(self._duckdb, error, self.shown, self.said(error))
+        return explained(self._duckdb, error, self.shown, self.message_of(error))
 
-    def _is_table(self, asked: Asked) -> bool:
+    def _is_table(self, target: TableOrQuery) -> bool:
         tables = self._connection.sql(_TABLES).fetchall()
-        own = [each for each in tables if each[2:][-len(asked.parts) :] == asked.parts]
-        if len(asked.parts) == 1:
-            own = [each for each in own if each[0] == each[4]]
+        own = [row for row in tables if row[2:][-len(target.parts) :] == target.parts]
+        if len(target.parts) == 1:
+            own = [row for row in own if row[0] == row[4]]
         if not own:
-            raise UnknownNameError.among("table", asked.table, [each[0] for each in tables], where=self.shown)
+            raise UnknownNameError.among("table", target.table, [row[0] for row in tables], where=self.shown)
         return bool(own[0][1] == "table")
 
     def _check_statement(self, text: str) -> None:
@@ -125,25 +125,25 @@ class Duck(Database):
             raise DataError("--query must be one SELECT", remedy="only read from it")
 
 
-def explained(duckdb: Any, error: Exception, where: str, said: str) -> HeadcountError:
+def explained(duckdb: Any, error: Exception, where: str, message: str) -> HeadcountError:
     """Say what an error of DuckDB's means."""
     values = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.DataError)
     if isinstance(error, values):
         return DataError(
-            f"{where} stumbled over a value ({said})", remedy="write the query so that it fails on no value"
+            f"{where} stumbled over a value ({message})", remedy="write the query so that it fails on no value"
         )
     if isinstance(error, duckdb.OutOfMemoryException | OSError | duckdb.InternalException):
-        return SurroundingsError(f"{where} cannot be read ({said})")
-    return DataError(f"{where} cannot be read ({said})", remedy="check the file, and --table or --query")
+        return SurroundingsError(f"{where} cannot be read ({message})")
+    return DataError(f"{where} cannot be read ({message})", remedy="check the file, and --table or --query")
 
 
-def _column(declared: pa.Field, said: str) -> Column:
+def _column(declared: pa.Field, kind: str) -> Column:
     place = quoted(declared.name)
-    if said in _WIDE:
-        return Column(declared.name, said, pa.string(), f"CAST({place} AS VARCHAR)")
-    if said.startswith(_TIMES):
-        return Column.plain(declared.name, said, declared.type, f"CASE WHEN isfinite({place}) THEN {place} END")
-    if said == "VARCHAR":  # a text that is too long comes cut: many rows can share it in the file
+    if kind in _WIDE:
+        return Column(declared.name, kind, pa.string(), f"CAST({place} AS VARCHAR)")
+    if kind.startswith(_TIMES):
+        return Column.plain(declared.name, kind, declared.type, f"CASE WHEN isfinite({place}) THEN {place} END")
+    if kind == "VARCHAR":  # a text that is too long comes cut: many rows can share it in the file
         cut = f"WHEN strlen({place}) > {MAX_TEXT_BYTES} THEN left({place}, {MAX_TEXT_BYTES + 1})"
-        return Column.plain(declared.name, said, declared.type, f"CASE {cut} ELSE {place} END")
-    return Column.plain(declared.name, said, declared.type)
+        return Column.plain(declared.name, kind, declared.type, f"CASE {cut} ELSE {place} END")
+    return Column.plain(declared.name, kind, declared.type)

@@ -17,10 +17,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from headcount._internal.extras import needed
+from headcount._internal.extras import require_package
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UnknownNameError
 from headcount.events.sources.databases.database import Column, Database, Relation
-from headcount.events.sources.databases.table_or_query import Asked, literal, quoted
+from headcount.events.sources.databases.table_or_query import TableOrQuery, literal, quoted
 from headcount.events.sources.files.formats import is_text
 
 _AS_TEXT = {"numeric", "uuid", "json", "jsonb", "inet", "cidr", "macaddr", "macaddr8", "xml", "citext"}
@@ -46,21 +46,21 @@ class Postgres(Database):
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
-        with needed("a PostgreSQL source", "adbc-driver-postgresql", "postgres"):
+        with require_package("a PostgreSQL source", "adbc-driver-postgresql", "postgres"):
             from adbc_driver_postgresql import dbapi
         self._error: type[Exception] = dbapi.Error
-        with self.told():
+        with self.explain_errors():
             self._connection = dbapi.connect(address, autocommit=True)
             weakref.finalize(self, _close, self._connection)
             self._run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self._run("SET LOCAL standard_conforming_strings = on")
 
-    def relation(self, asked: Asked) -> Relation:
+    def relation(self, target: TableOrQuery) -> Relation:
         """Look a table up by the search path, or describe a query."""
-        kind = None if asked.table is None else self._kind(asked)
-        text = asked.subquery if kind is None else asked.quoted
+        kind = None if target.table is None else self._kind(target)
+        text = target.subquery if kind is None else target.quoted
         fields = self._run(f"SELECT * FROM {text} WHERE false").schema
-        return Relation(text, tuple(_column(each) for each in fields), is_steady=kind in ("r", "p", "m"))
+        return Relation(text, tuple(_column(field) for field in fields), is_steady=kind in ("r", "p", "m"))
 
     def stream(self, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Copy rows out of the server as they are read."""
@@ -76,14 +76,17 @@ class Postgres(Database):
         """Tell by the SQLSTATE what the matter is."""
         if not isinstance(error, self._error | pa.ArrowException | OSError):
             return None
-        state, said = getattr(error, "sqlstate", None) or "", self.said(error).partition(" Query was: ")[0]
+        state, message = (
+            getattr(error, "sqlstate", None) or "",
+            self.message_of(error).partition(" Query was: ")[0],
+        )
         if state == "42501":
-            return DataError(f"{self.shown} may not be read ({said})", remedy="ask for the right to read it")
+            return DataError(f"{self.shown} may not be read ({message})", remedy="ask for the right to read it")
         if state[:2] in ("0A", "22", "25", "42") or (not state and self._is_alive()):
             remedy = "check --table or --query: it may only read, and must not fail on any value"
-            return DataError(f"{self.shown} cannot run this ({said})", remedy=remedy)
+            return DataError(f"{self.shown} cannot run this ({message})", remedy=remedy)
         remedy = "see whether the server runs and lets you in, then run again"
-        return SurroundingsError(f"{self.shown} is gone or cannot be reached ({said})", remedy=remedy)
+        return SurroundingsError(f"{self.shown} is gone or cannot be reached ({message})", remedy=remedy)
 
     def _is_alive(self) -> bool:
         """Tell whether the server still answers: what goes wrong while rows come has no code of its own."""
@@ -95,15 +98,15 @@ class Postgres(Database):
             return False
         return True
 
-    def _kind(self, asked: Asked) -> str:
-        found = self._run(
+    def _kind(self, target: TableOrQuery) -> str:
+        kinds = self._run(
             "SELECT relkind::text AS kind FROM pg_catalog.pg_class "
-            f"WHERE oid = pg_catalog.to_regclass({literal(asked.quoted)})"
+            f"WHERE oid = pg_catalog.to_regclass({literal(target.quoted)})"
         ).column(0)
-        if not len(found):
+        if not len(kinds):
             tables = self._run(_TABLES).column(0).to_pylist()
-            raise UnknownNameError.among("table", asked.table, tables, where=self.shown)
-        return str(found[0])
+            raise UnknownNameError.among("table", target.table, tables, where=self.shown)
+        return str(kinds[0])
 
     def _run(self, statement: str) -> pa.Table:
         with self._connection.cursor() as cursor:
@@ -113,19 +116,19 @@ class Postgres(Database):
 
 def _column(declared: pa.Field) -> Column:
     """Say how a column is asked for, by its declared type."""
-    name, said = (
+    name, kind = (
         declared.name,
         (declared.metadata or {}).get(b"POSTGRESQL:type", b"").decode() or str(declared.type),
     )
     place = quoted(name)
-    if said in _RANGES:
-        first, last = map(literal, _RANGES[said])
+    if kind in _RANGES:
+        first, last = map(literal, _RANGES[kind])
         return Column.plain(
-            name, said, declared.type, f"CASE WHEN {place} BETWEEN {first} AND {last} THEN {place} END"
+            name, kind, declared.type, f"CASE WHEN {place} BETWEEN {first} AND {last} THEN {place} END"
         )
-    if said in _AS_TEXT and not is_text(declared.type):
-        return Column(name, said, pa.string(), f"{place}::text")
-    return Column(name, said, None, place) if said in _REFUSED else Column.plain(name, said, declared.type)
+    if kind in _AS_TEXT and not is_text(declared.type):
+        return Column(name, kind, pa.string(), f"{place}::text")
+    return Column(name, kind, None, place) if kind in _REFUSED else Column.plain(name, kind, declared.type)
 
 
 def _close(connection: Any) -> None:

@@ -25,10 +25,10 @@ def assumption(query: str, dialect: str | None = None) -> str:
     >>> assumption("SELECT * FROM visits ORDER BY time LIMIT 5")
     "the query looks at each person's rows by themselves, although it has LIMIT"
     """
-    found = crossings(query, dialect)
-    if found is None:
+    constructs = crossings(query, dialect)
+    if constructs is None:
         return f"{TAKEN}, although Headcount cannot parse it"
-    return f"{TAKEN}, although it has {', '.join(found)}" if found else TAKEN
+    return f"{TAKEN}, although it has {', '.join(constructs)}" if constructs else TAKEN
 
 
 def crossings(query: str, dialect: str | None = None) -> tuple[str, ...] | None:
@@ -42,8 +42,8 @@ def crossings(query: str, dialect: str | None = None) -> tuple[str, ...] | None:
     statement = _parsed(query, dialect)
     if statement is None or statement.key == "create":
         return None
-    found = set(_found(statement))
-    return tuple(name for name in _ORDER if name in found)
+    constructs = set(_constructs_in(statement))
+    return tuple(name for name in _ORDER if name in constructs)
 
 
 def refuse_text_files(query: str, views: Mapping[str, str]) -> None:
@@ -96,7 +96,7 @@ _ORDER = (
 _TEXT_FILE = re.compile(r"\b(read_(csv|json|ndjson|xlsx)|sniff_csv)|\.(csv|tsv|txt|json|jsonl|ndjson|xlsx)\b")
 
 
-def _found(statement: Any) -> Iterator[str]:
+def _constructs_in(statement: Any) -> Iterator[str]:
     from sqlglot import exp
 
     kinds = (

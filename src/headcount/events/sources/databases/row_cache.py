@@ -18,10 +18,10 @@ HELD = 256 << 20
 """Bytes of rows that are held in memory."""
 
 
-class KeptRows:
+class RowCache:
     """Rows of a stream that cannot be trusted, or got, to give the same again.
 
-    >>> rows = KeptRows("a stream", pa.schema([("n", pa.int64())]), lambda: iter([pa.record_batch({"n": [1, 2]})]))
+    >>> rows = RowCache("a stream", pa.schema([("n", pa.int64())]), lambda: iter([pa.record_batch({"n": [1, 2]})]))
     >>> [batch.num_rows for _ in range(2) for batch in rows.batches(["n"])]
     [2, 2]
     """

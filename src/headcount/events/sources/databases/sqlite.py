@@ -19,7 +19,7 @@ from headcount.errors import DataError, HeadcountError, SurroundingsError, Unkno
 from headcount.events.encode.text_columns import MAX_TEXT_BYTES
 from headcount.events.sources.databases.database import Column, Database, Relation
 from headcount.events.sources.databases.duckdb_files import CONFINED
-from headcount.events.sources.databases.table_or_query import Asked, literal, quoted
+from headcount.events.sources.databases.table_or_query import TableOrQuery, literal, quoted
 from headcount.events.sources.files import formats
 from headcount.events.sources.files.formats import is_text
 
@@ -47,7 +47,7 @@ class Sqlite(Database):
                 f"{path or 'the empty path'} does not exist",
                 remedy="sqlite:///visits.db is a file here, sqlite:////srv/visits.db one that lies elsewhere",
             )
-        with self.told():
+        with self.explain_errors():
             place = "file:" + os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
             self._connection = sqlite3.connect(
                 f"{place}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
@@ -58,19 +58,22 @@ class Sqlite(Database):
                 self._connection.set_authorizer(_confined)
             self._connection.execute("BEGIN")
 
-    def relation(self, asked: Asked) -> Relation:
+    def relation(self, target: TableOrQuery) -> Relation:
         """Look a table up, or describe a query by a view of it that nobody else sees."""
-        if asked.table is not None:
-            kind = self._kind(asked)
-            return Relation(asked.quoted, self._columns(asked.parts), is_steady=kind == "table")
-        self._connection.execute(f"CREATE TEMP VIEW {_VIEW} AS SELECT * FROM {asked.subquery}")
+        if target.table is not None:
+            kind = self._kind(target)
+            return Relation(target.quoted, self._columns(target.parts), is_steady=kind == "table")
+        self._connection.execute(f"CREATE TEMP VIEW {_VIEW} AS SELECT * FROM {target.subquery}")
         return Relation(f"temp.{_VIEW}", self._columns(("temp", _VIEW)), is_steady=False)
 
     def stream(self, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Read rows in parts; the statement sees to it that each value is of its column's type."""
-        with closing(self._connection.execute(relation.selecting(schema.names))) as found:
-            while rows := found.fetchmany(min(_ROWS, formats.BATCH_ROWS)):
-                arrays = [_array(*each) for each in zip(zip(*rows, strict=True), schema.types, strict=True)]
+        with closing(self._connection.execute(relation.selecting(schema.names))) as cursor:
+            while rows := cursor.fetchmany(min(_ROWS, formats.BATCH_ROWS)):
+                arrays = [
+                    _array(*values_and_type)
+                    for values_and_type in zip(zip(*rows, strict=True), schema.types, strict=True)
+                ]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def check(self) -> None:
@@ -82,25 +85,27 @@ class Sqlite(Database):
         if not isinstance(error, sqlite3.Error | OSError):
             return None
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-        said = self.said(error)
+        message = self.message_of(error)
         if code in _BUSY or isinstance(error, OSError):
-            return SurroundingsError(f"{self.shown} cannot be read now ({said})", remedy="try again")
-        return DataError(f"{self.shown} cannot be read ({said})", remedy="check the file, and --table or --query")
+            return SurroundingsError(f"{self.shown} cannot be read now ({message})", remedy="try again")
+        return DataError(
+            f"{self.shown} cannot be read ({message})", remedy="check the file, and --table or --query"
+        )
 
-    def _kind(self, asked: Asked) -> str:
-        schema, name = ("main", *asked.parts)[-2:]
+    def _kind(self, target: TableOrQuery) -> str:
+        schema, name = ("main", *target.parts)[-2:]
         listed = self._connection.execute(
             f"SELECT name, type FROM {quoted(schema)}.sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
         ).fetchall()
-        kinds = {str(each, "utf-8", "replace"): str(kind, "utf-8") for each, kind in listed}
+        kinds = {str(table_name, "utf-8", "replace"): str(kind, "utf-8") for table_name, kind in listed}
         if name not in kinds:
-            raise UnknownNameError.among("table", asked.table, kinds, where=self.shown)
+            raise UnknownNameError.among("table", target.table, kinds, where=self.shown)
         return kinds[name]
 
     def _columns(self, parts: tuple[str, ...]) -> tuple[Column, ...]:
         schema, name = ("main", *parts)[-2:]
-        found = self._connection.execute(f"PRAGMA {quoted(schema)}.table_xinfo({literal(name)})").fetchall()
-        return tuple(_column(str(each[1], "utf-8", "replace"), str(each[2], "utf-8", "replace")) for each in found)
+        rows = self._connection.execute(f"PRAGMA {quoted(schema)}.table_xinfo({literal(name)})").fetchall()
+        return tuple(_column(str(row[1], "utf-8", "replace"), str(row[2], "utf-8", "replace")) for row in rows)
 
 
 def _confined(action: int, argument: str | None, *_: str | None) -> int:
@@ -109,19 +114,19 @@ def _confined(action: int, argument: str | None, *_: str | None) -> int:
     return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
 
 
-def _column(name: str, said: str) -> Column:
+def _column(name: str, declared: str) -> Column:
     """Say how a column is read, by SQLite's own rules of what a declared type stands for."""
-    place, kind = quoted(name), said.upper()
+    place, kind = quoted(name), declared.upper()
     if "INT" in kind:
-        return Column(name, said, pa.int64(), f"CASE typeof({place}) WHEN 'integer' THEN {place} END")
+        return Column(name, declared, pa.int64(), f"CASE typeof({place}) WHEN 'integer' THEN {place} END")
     textual = any(word in kind for word in ("CHAR", "CLOB", "TEXT", "BLOB"))
     if not textual and any(word in kind for word in ("REAL", "FLOA", "DOUB")):
         held = f"CASE WHEN typeof({place}) IN ('real', 'integer') THEN CAST({place} AS REAL) END"
-        return Column(name, said, pa.float64(), held)
+        return Column(name, declared, pa.float64(), held)
     data = f"CAST({place} AS BLOB)"  # a text that is too long comes cut, and all others as they are
     cut = f"WHEN length({data}) > {MAX_TEXT_BYTES} THEN substr({data}, 1, {MAX_TEXT_BYTES + 1})"
     held = f"CASE WHEN typeof({place}) = 'blob' THEN NULL {cut} ELSE CAST({place} AS TEXT) END"
-    return Column(name, said, pa.string(), held)
+    return Column(name, declared, pa.string(), held)
 
 
 def _array(values: Sequence[object], kind: pa.DataType) -> pa.Array:

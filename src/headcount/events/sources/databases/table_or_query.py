@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from headcount.errors import UsageError
 
-_ONE = "give --table NAME or --query 'SELECT …'"
+_REMEDY = "give --table NAME or --query 'SELECT …'"
 
 
 @dataclass(frozen=True)
-class Asked:
+class TableOrQuery:
     """A table by its name, which may be qualified, or a query.
 
-    >>> Asked(table='shop."our visits"').parts
+    >>> TableOrQuery(table='shop."our visits"').parts
     ('shop', 'our visits')
     """
 
@@ -24,10 +24,10 @@ class Asked:
 
     def __post_init__(self) -> None:
         if self.table is not None and self.query is not None:
-            raise UsageError("--table and --query are given both", remedy=_ONE)
+            raise UsageError("--table and --query are given both", remedy=_REMEDY)
         for flag, given in (("--table", self.table), ("--query", self.query)):
             if given is not None and not given.strip(" \t\r\n;"):
-                raise UsageError(f"{flag} is empty", remedy=_ONE)
+                raise UsageError(f"{flag} is empty", remedy=_REMEDY)
 
     def __bool__(self) -> bool:
         return self.table is not None or self.query is not None
@@ -35,7 +35,7 @@ class Asked:
     def check(self, where: str) -> None:
         """Refuse a database of which neither a table nor a query is named."""
         if not self:
-            raise UsageError(f"{where} is a database", remedy=_ONE)
+            raise UsageError(f"{where} is a database", remedy=_REMEDY)
 
     def refuse(self, where: str) -> None:
         """Refuse a table or a query of what is no database."""
@@ -46,12 +46,12 @@ class Asked:
     @property
     def parts(self) -> tuple[str, ...]:
         """The parts of the table's name, as they are written in the database; dots in quotes part nothing."""
-        found = re.findall(r'"(?:[^"]|"")*"|[^."]+', self.table or "")
-        if ".".join(found) != self.table or len(found) > 3:
+        quoted_parts = re.findall(r'"(?:[^"]|"")*"|[^."]+', self.table or "")
+        if ".".join(quoted_parts) != self.table or len(quoted_parts) > 3:
             raise UsageError(
                 "--table must be a name, or several with dots", given=self.table, remedy="such as shop.visits"
             )
-        return tuple(each[1:-1].replace('""', '"') if each.startswith('"') else each for each in found)
+        return tuple(part[1:-1].replace('""', '"') if part.startswith('"') else part for part in quoted_parts)
 
     @property
     def quoted(self) -> str:
@@ -76,7 +76,7 @@ class Asked:
         return "sha256:" + hashlib.sha256(self.query.strip().rstrip(";").encode()).hexdigest()
 
 
-NOTHING = Asked()
+NOTHING = TableOrQuery()
 
 
 def quoted(name: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 _POLYNOMIAL = 0xEDB88320  # of CRC-32, its highest power left out; the lowest bit stands for the highest power
-_ONE = 1 << 31
+_UNIT_POLYNOMIAL = 1 << 31
 _PART = 1 << 22  # bytes, below which starting a thread does not pay
 _THREADS = max(1, min(8, os.cpu_count() or 1))
 
@@ -37,17 +37,17 @@ def _checksum(data: memoryview, pool: ThreadPoolExecutor) -> int:
     if parts == 1:
         return zlib.crc32(data)
     borders = [len(data) * part // parts for part in range(parts + 1)]
-    found = pool.map(lambda border: zlib.crc32(data[border[0] : border[1]]), pairwise(borders))
+    checksums_of_parts = pool.map(lambda border: zlib.crc32(data[border[0] : border[1]]), pairwise(borders))
     whole = 0
-    for (first, last), part in zip(pairwise(borders), found, strict=True):
-        whole = joined(whole, part, last - first)
+    for (first, last), part in zip(pairwise(borders), checksums_of_parts, strict=True):
+        whole = combine_checksums(whole, part, last - first)
     return whole
 
 
-def joined(first: int, second: int, size: int) -> int:
+def combine_checksums(first: int, second: int, size: int) -> int:
     """Return the checksum of two parts from those of each, the second of so many bytes.
 
-    >>> joined(zlib.crc32(b"tea"), zlib.crc32(b"time"), 4) == zlib.crc32(b"teatime")
+    >>> combine_checksums(zlib.crc32(b"tea"), zlib.crc32(b"time"), 4) == zlib.crc32(b"teatime")
     True
     """
     return _times(first, _power(8 * size)) ^ second
@@ -55,7 +55,7 @@ def joined(first: int, second: int, size: int) -> int:
 
 def _power(bits: int) -> int:
     """Return the remainder of x to a power."""
-    power, square = _ONE, _ONE >> 1
+    power, square = _UNIT_POLYNOMIAL, _UNIT_POLYNOMIAL >> 1
     while bits:
         power = _times(power, square) if bits & 1 else power
         square, bits = _times(square, square), bits >> 1
@@ -66,7 +66,7 @@ def _times(left: int, right: int) -> int:
     """Return the remainder of a product."""
     product = 0
     while left:
-        if left & _ONE:
+        if left & _UNIT_POLYNOMIAL:
             product ^= right
         left = left << 1 & 0xFFFFFFFF
         right = right >> 1 ^ (_POLYNOMIAL if right & 1 else 0)

@@ -22,7 +22,7 @@ from headcount.events.sources.files.text_blocks import (
     as_array,
     blocks_of,
     first_line,
-    parsed,
+    parse_blocks,
     room_for,
     text_columns,
 )
@@ -56,7 +56,7 @@ def header_of(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter: 
     return names
 
 
-def numbers_met(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter: str) -> list[str]:
+def column_numbers_of(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter: str) -> list[str]:
     """Return the numbers of the columns that the first row has: for the curator's eyes only."""
     line = first_line(filesystem, path, encoding).decode("utf-8", "replace")
     return (
@@ -102,7 +102,7 @@ def rows_of(
         return _split(as_array(block), delimiter, slots, header is not None, columns)
 
     blocks = blocks_of(filesystem, path, encoding)
-    yield from parsed(blocks if header is None else _without_header(blocks), parse)
+    yield from parse_blocks(blocks if header is None else _without_header(blocks), parse)
 
 
 def _without_header(blocks: Iterator[bytes]) -> Iterator[bytes]:

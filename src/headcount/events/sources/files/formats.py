@@ -92,10 +92,10 @@ class TextOptions:
         >>> TextOptions(delimiter=";", header=False).to_json()
         {'delimiter': ';', 'no_header': True}
         """
-        said: dict[str, Any] = {} if self.delimiter is None else {"delimiter": self.delimiter}
-        said |= {} if self.encoding == TextOptions.encoding else {"encoding": self.encoding}
-        said |= {} if self.header else {"no_header": True}
-        return said | ({} if self.format is None else {"format": self.format})
+        options: dict[str, Any] = {} if self.delimiter is None else {"delimiter": self.delimiter}
+        options |= {} if self.encoding == TextOptions.encoding else {"encoding": self.encoding}
+        options |= {} if self.header else {"no_header": True}
+        return options | ({} if self.format is None else {"format": self.format})
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,10 @@ def declared(schema: pa.Schema, where: str) -> Callable[[str], pa.DataType | Non
     return type_of
 
 
-def known_format(path: str) -> str | None:
+def format_from_name(path: str) -> str | None:
     """Return the format a file name says, if it says one.
 
-    >>> known_format("visits.CSV.gz"), known_format("visits.xlsx")
+    >>> format_from_name("visits.CSV.gz"), format_from_name("visits.xlsx")
     ('csv', None)
     """
     return _FORMATS.get(_ending(path))
@@ -144,13 +144,13 @@ def _ending(path: str) -> str:
 
 def format_of(path: str, given: bool = True) -> str:
     """Return the format a file name says, or refuse it; the error names a file that the caller gave."""
-    known = known_format(path)
-    if known is None:
+    file_format = format_from_name(path)
+    if file_format is None:
         raise UsageError(
             f"{path if given else 'a file'} has a file name that says no format",
             remedy="rename it to .parquet, .csv, .jsonl or .arrow, or say --format",
         )
-    return known
+    return file_format
 
 
 def plain_type(kind: pa.DataType) -> str:
@@ -229,7 +229,7 @@ def _open_csv(filesystem: pafs.FileSystem, path: str, name: str, text: TextOptio
     if not text.header:
         return Opened(
             csv_reader.numbered,
-            lambda: csv_reader.numbers_met(*how),
+            lambda: csv_reader.column_numbers_of(*how),
             partial(csv_reader.rows_of, *how, None),
             is_open=True,
         )
@@ -246,7 +246,7 @@ def _open_jsonl(filesystem: pafs.FileSystem, path: str, _: str, __: TextOptions,
 
     return Opened(
         lambda _: pa.string(),
-        lambda: jsonl_reader.names_met(filesystem, path),
+        lambda: jsonl_reader.member_names_of(filesystem, path),
         partial(jsonl_reader.rows_of, filesystem, path),
         is_open=True,
     )

@@ -15,12 +15,19 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from headcount.events.sources.files.kernels.jsonl import split
-from headcount.events.sources.files.text_blocks import NEWLINE, as_array, blocks_of, parsed, room_for, text_columns
+from headcount.events.sources.files.text_blocks import (
+    NEWLINE,
+    as_array,
+    blocks_of,
+    parse_blocks,
+    room_for,
+    text_columns,
+)
 
 _LOOKED_AT = 1_000
 
 
-def names_met(filesystem: pafs.FileSystem, path: str) -> list[str]:
+def member_names_of(filesystem: pafs.FileSystem, path: str) -> list[str]:
     """Return the names that the first rows have, as they come up: for the curator's eyes only."""
     names: dict[str, None] = {}
     for block in blocks_of(filesystem, path, ends=NEWLINE):
@@ -51,4 +58,4 @@ def rows_of(filesystem: pafs.FileSystem, path: str, columns: list[str]) -> Itera
         rows = int(split(data, names, name_ends, texts, ends, there, scratch))
         return text_columns(texts, ends, there[:, :rows], columns)
 
-    yield from parsed(blocks_of(filesystem, path, ends=NEWLINE), parse)
+    yield from parse_blocks(blocks_of(filesystem, path, ends=NEWLINE), parse)

@@ -151,8 +151,8 @@ class PackedSource:
                 continue
             ends = np.concatenate([[0], np.cumsum(times)])
             for row in range(0, int(ends[-1]), formats.BATCH_ROWS):
-                each = _places(ends, row, min(row + formats.BATCH_ROWS, int(ends[-1])))
-                yield users[each], cells[each], None
+                entry_places = _places(ends, row, min(row + formats.BATCH_ROWS, int(ends[-1])))
+                yield users[entry_places], cells[entry_places], None
         self.refuse_if_changed()
 
     def refuse_if_changed(self) -> None:
@@ -169,9 +169,9 @@ class PackedSource:
         raw = self.users.raw
         arrays: dict[str, NDArray[Any]] = {"starts": self.starts, "cells": self.cells, "times": self.times}
         arrays |= dict(zip(TEXTS, raw, strict=True)) if isinstance(raw, tuple) else {NUMBERS[0]: raw}
-        found = checksums(arrays)
+        computed = checksums(arrays)
         for name, expected in self.description["arrays"].items():
-            if found[name] != expected["crc32"]:
+            if computed[name] != expected["crc32"]:
                 raise damaged(self.folder, f"{name}.npy does not hold what was packed")
         starts, cells = self.starts, self.cells
         unsigned = cells.view(f"u{cells.itemsize}")  # a cell below 0 is then above all others
@@ -250,7 +250,7 @@ def read_stored_catalogue(source: PackedSource) -> tuple[CatalogueIds, tuple[str
         raise SurroundingsError(f"{path} cannot be read ({error.strerror or error})") from error
     except (KeyError, pa.ArrowException) as error:
         raise damaged(source.folder, f"{CATALOGUE} cannot be read ({error})") from error
-    return (tuple(int(each) for each in texts) if expected["ids"] == "numbers" else tuple(texts)), labels
+    return (tuple(int(text) for text in texts) if expected["ids"] == "numbers" else tuple(texts)), labels
 
 
 def _description(folder: Path) -> dict[str, Any]:
@@ -262,9 +262,9 @@ def _description(folder: Path) -> dict[str, Any]:
             remedy="give the folder that `headcount pack --to` wrote",
         ) from error
     if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
-        found = data if isinstance(data, dict) else {}
+        given = data if isinstance(data, dict) else {}
         raise DataError(
-            f"{folder / DESCRIPTION} has format {found.get('format')!r}, version {found.get('version')!r}",
+            f"{folder / DESCRIPTION} has format {given.get('format')!r}, version {given.get('version')!r}",
             remedy=f"this program reads {FORMAT}, version {VERSION}; {_REMEDY}",
         )
     return data
@@ -272,12 +272,12 @@ def _description(folder: Path) -> dict[str, Any]:
 
 def _check_description(source: PackedSource) -> None:
     """Touch whatever will be looked up later, so that what is missing or odd shows now."""
-    said = source.description
-    catalogue, tally = said["catalogue"], source.tally
-    whole = [said["cells"], source.records, catalogue["crc32"]]
-    whole += [each["crc32"] for each in said["arrays"].values()]
+    description = source.description
+    catalogue, tally = description["catalogue"], source.tally
+    whole = [description["cells"], source.records, catalogue["crc32"]]
+    whole += [array["crc32"] for array in description["arrays"].values()]
     whole += [tally.rows, tally.outside_catalogue, tally.unknown_context, *tally.nulls.values()]
-    if not all(isinstance(each, int) and each >= 0 for each in whole):
+    if not all(isinstance(number, int) and number >= 0 for number in whole):
         raise ValueError("a number is none")
     _ = source.schema, source.events, catalogue["digest"], catalogue["ids"]
 
@@ -304,7 +304,7 @@ def _stamp(folder: Path, name: str) -> Stamp:
 
 def refuse_existing_store(target: Path, *, force: bool) -> None:
     """Refuse to overwrite, before any work is done; ``force`` replaces stores and empty folders only."""
-    above = next((each for each in target.absolute().parents if each.exists()), None)
+    above = next((parent for parent in target.absolute().parents if parent.exists()), None)
     if above is not None and not above.is_dir():
         raise UsageError(f"{above} is a file, so {target} cannot be made", remedy="choose another --to")
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from headcount._internal.scratch_folders import ScratchFolder
 from headcount.errors import SurroundingsError
 from headcount.events.encode.text_columns import is_textual
-from headcount.events.log import EventLog, stored_words
+from headcount.events.log import EventLog, store_description
 from headcount.events.sources.files.packed_store import (
     CATALOGUE,
     DESCRIPTION,
@@ -44,7 +44,7 @@ class StoreWriter:
     def __init__(self, log: EventLog, target: Path, *, force: bool = False) -> None:
         refuse_existing_store(target, force=force)
         self._log, self._target = log, target
-        self._words = stored_words(log)
+        self._words = store_description(log)
         self._users = self._records = self._bytes = 0
         self._repeats = False
         with self._writing():
@@ -59,8 +59,8 @@ class StoreWriter:
         small = np.uint16 if self._log.cells <= 1 << 16 else np.int32
         try:
             with self._writing():
-                for name, each in {"starts": np.int64, "cells": small, "times": np.int32, **ids}.items():
-                    self._arrays[name] = _GrowingArray(self._aside / f"{name}.npy", np.dtype(each))
+                for name, dtype in {"starts": np.int64, "cells": small, "times": np.int32, **ids}.items():
+                    self._arrays[name] = _GrowingArray(self._aside / f"{name}.npy", np.dtype(dtype))
                 self._array("starts").append(np.zeros(1, dtype=np.int64))
         except BaseException:
             self.__exit__()
@@ -68,9 +68,9 @@ class StoreWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for each in self._arrays.values():
+        for array in self._arrays.values():
             with suppress(OSError):  # on a full disk, closing fails like writing did
-                each.file.close()
+                array.file.close()
         self._scratch.delete()
 
     def append(
@@ -100,7 +100,7 @@ class StoreWriter:
                 times = self._arrays.pop("times")
                 times.file.close()
                 times.path.unlink()
-            arrays = {name: each.close() for name, each in self._arrays.items()}
+            arrays = {name: array.close() for name, array in self._arrays.items()}
             description = self._description(tally, arrays)
             text = json.dumps(description, indent=2, ensure_ascii=False) + "\n"
             (self._aside / DESCRIPTION).write_text(text, encoding="utf-8")
@@ -119,7 +119,7 @@ class StoreWriter:
             "version": VERSION,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "events": self._words,
-            "columns": {each.name: str(each.type) for each in used},
+            "columns": {column_field.name: str(column_field.type) for column_field in used},
             "schema": base64.b64encode(used.serialize().to_pybytes()).decode(),
             "catalogue": self._write_catalogue(),
             "cells": log.cells,
@@ -132,7 +132,7 @@ class StoreWriter:
 
     def _write_catalogue(self) -> dict[str, Any]:
         catalogue, path = self._log.catalogue, self._aside / CATALOGUE
-        ids = pa.array([str(each) for each in catalogue.ids], pa.string())  # whole numbers of any size
+        ids = pa.array([str(item_id) for item_id in catalogue.ids], pa.string())  # whole numbers of any size
         table = pa.table({"id": ids, "label": catalogue.label_column})
         pq.write_table(table, path, compression="zstd")
         kind = "numbers" if isinstance(catalogue.ids[0], int) else "text"

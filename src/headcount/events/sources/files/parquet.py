@@ -31,7 +31,11 @@ def open_parquet(filesystem: pafs.FileSystem, path: str, name: str, texts: Seque
     open_file = partial(pq.ParquetFile, path, filesystem=filesystem, pre_buffer=False, memory_map=False)
     plain = open_file()
     schema, metadata = plain.schema_arrow, plain.metadata
-    chunks = {column: found for column in texts if (found := formats.parquet_chunks(metadata, column))}
+    chunks = {
+        column: chunks_of_column
+        for column in texts
+        if (chunks_of_column := formats.parquet_chunks(metadata, column))
+    }
     # Arrow casts a column that declares codes unless it reads codes, and that fails on a text that is not UTF-8.
     declared = {field.name for field in schema if pa.types.is_dictionary(field.type)}
     coded = frozenset(column for column in chunks if column in declared or _are_coded(chunks[column]))

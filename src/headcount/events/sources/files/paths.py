@@ -16,21 +16,21 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from headcount.errors import DataError, SurroundingsError, UsageError
-from headcount.events.sources.files.formats import known_format, reading
+from headcount.events.sources.files.formats import format_from_name, reading
 from headcount.events.sources.files.packed_store import DESCRIPTION, is_store
-from headcount.events.sources.naming import scrubbed, shown
+from headcount.events.sources.naming import redact, scrub
 from headcount.releases.folder_files import refuse_special
 
 
 def files_at(paths: Sequence[str]) -> tuple[pafs.FileSystem, list[str]]:
     """Return the files that paths, patterns, folders and addresses stand for, and where they lie."""
     opened = [_from_uri(path) if "://" in path else (pafs.LocalFileSystem(), path) for path in paths]
-    pairs = [(path, shown(given)) for (_, path), given in zip(opened, paths, strict=True)]
+    pairs = [(path, redact(given)) for (_, path), given in zip(opened, paths, strict=True)]
     filesystem = opened[0][0]
-    if any(not each.equals(filesystem) for each, _ in opened):
+    if any(not opened_filesystem.equals(filesystem) for opened_filesystem, _ in opened):
         raise UsageError("the files lie in several stores", remedy="give paths of one store")
     local = isinstance(filesystem, pafs.LocalFileSystem)
-    listed = _local_files if local else partial(_far, filesystem)
+    listed = _local_files if local else partial(_remote_files, filesystem)
     files = [file for path, given in pairs for file in listed(path, given)]
     if len(set(files)) < len(files):
         twice = next(path for path in files if files.count(path) > 1)
@@ -43,10 +43,10 @@ def _from_uri(uri: str) -> tuple[pafs.FileSystem, str]:
         filesystem, path = pafs.FileSystem.from_uri(_escaped(uri))
     except (pa.ArrowException, ValueError) as error:
         raise UsageError(
-            f"{shown(uri)} cannot be opened ({scrubbed(str(error), uri)})", remedy="check the address"
+            f"{redact(uri)} cannot be opened ({scrub(str(error), uri)})", remedy="check the address"
         ) from None
     except OSError as error:
-        raise SurroundingsError(f"{shown(uri)} cannot be reached ({scrubbed(str(error), uri)})") from None
+        raise SurroundingsError(f"{redact(uri)} cannot be reached ({scrub(str(error), uri)})") from None
     return filesystem, path
 
 
@@ -57,32 +57,32 @@ def _escaped(uri: str) -> str:
 
 def _local_files(path: str, given: str) -> list[str]:
     if os.path.isdir(path):
-        return _inside(pafs.LocalFileSystem(), path, given)
+        return _event_files_in(pafs.LocalFileSystem(), path, given)
     if not os.path.exists(path):
-        found = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) and "\0" not in path else []
-        found = [match for match in found if match.encode(errors="ignore").decode() == match]
-        if not found:
-            raise _nothing(given)
-        return [file for match in found for file in _local_files(match, given)]
+        matches = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) and "\0" not in path else []
+        matches = [match for match in matches if match.encode(errors="ignore").decode() == match]
+        if not matches:
+            raise _no_file_error(given)
+        return [file for match in matches for file in _local_files(match, given)]
     refuse_special(path, given)
     return [path]
 
 
-def _far(filesystem: pafs.FileSystem, path: str, given: str) -> list[str]:
+def _remote_files(filesystem: pafs.FileSystem, path: str, given: str) -> list[str]:
     """Return the files of a store that a path stands for; a pattern is tried only if no file has that name."""
     if not glob.has_magic(path):
-        return _inside(filesystem, path, given)
+        return _event_files_in(filesystem, path, given)
     folder = str(PurePosixPath(*_plain_parts(path)))
     pattern = re.compile(pattern_of(path))
     with reading(given, remote=True, path=path):
         if filesystem.get_file_info(path).type == pafs.FileType.File:
             return [path]
         selector = pafs.FileSelector(folder, recursive=True, allow_not_found=True)
-        found = sorted(each.path for each in filesystem.get_file_info(selector) if pattern.fullmatch(each.path))
-    if not found:
-        raise _nothing(given)
-    inside = [match for match in found if not any(match.startswith(f"{other}/") for other in found)]
-    return [file for match in inside for file in _inside(filesystem, match, given)]
+        matches = sorted(file.path for file in filesystem.get_file_info(selector) if pattern.fullmatch(file.path))
+    if not matches:
+        raise _no_file_error(given)
+    inside = [match for match in matches if not any(match.startswith(f"{other}/") for other in matches)]
+    return [file for match in inside for file in _event_files_in(filesystem, match, given)]
 
 
 def _plain_parts(path: str) -> list[str]:
@@ -99,21 +99,21 @@ def pattern_of(path: str) -> str:
     >>> re.fullmatch(pattern_of("b/*.csv"), "b/x/1.csv") is None
     True
     """
-    said = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
+    regular_expressions = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
     parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]/]+\])", path)
     return "".join(
-        said.get(part)
+        regular_expressions.get(part)
         or (f"[{part[1:-1].replace('!', '^', 1)}]" if part[:1] == "[" and part[-1:] == "]" else re.escape(part))
         for part in parts
     )
 
 
-def _nothing(given: str) -> DataError:
+def _no_file_error(given: str) -> DataError:
     missing = "matches no file" if glob.has_magic(given) else "does not exist"
     return DataError(f"{given or 'the empty path'} {missing}", remedy="check the path")
 
 
-def _inside(filesystem: pafs.FileSystem, path: str, given: str) -> list[str]:
+def _event_files_in(filesystem: pafs.FileSystem, path: str, given: str) -> list[str]:
     """Return the event files in a folder, in order; what starts with a dot or underscore is not one.
 
     Errors name what the caller gave: a folder that was listed may be named after a user.
@@ -123,17 +123,17 @@ def _inside(filesystem: pafs.FileSystem, path: str, given: str) -> list[str]:
         if info.type != pafs.FileType.Directory:
             return [path]
         listing = list(filter(_has_name, filesystem.get_file_info(pafs.FileSelector(path, recursive=True))))
-    for store in (os.path.dirname(each.path) for each in listing if each.base_name == DESCRIPTION):
+    for store in (os.path.dirname(file.path) for file in listing if file.base_name == DESCRIPTION):
         if is_store(store):
             held = "is" if store == path else "holds"
             raise UsageError(f"{given} {held} a packed store", remedy="give it alone, by its own name")
     files = sorted(
-        each.path
-        for each in listing
-        if each.type == pafs.FileType.File
-        and known_format(each.path)
-        and not each.path.lower().endswith(".txt")
-        and not any(_is_hidden(part) for part in PurePosixPath(each.path[len(info.path) :]).parts)
+        file.path
+        for file in listing
+        if file.type == pafs.FileType.File
+        and format_from_name(file.path)
+        and not file.path.lower().endswith(".txt")
+        and not any(_is_hidden(part) for part in PurePosixPath(file.path[len(info.path) :]).parts)
     )
     if not files:
         raise DataError(f"{given} holds no event files", remedy="files end in .parquet, .csv, .jsonl or .arrow")

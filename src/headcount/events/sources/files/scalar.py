@@ -48,9 +48,9 @@ def whole_numbers(column: pa.Array) -> tuple[Integers, Flags]:
     [7, -3, 0, 0, 0]
     """
     texts, places = by_text(column)
-    out, found = np.zeros(len(texts), dtype=np.int64), np.empty(len(texts), dtype=np.uint8)
-    kernels.whole_numbers(*bytes_of(texts), out, found)
-    there = (found == kernels.READ) & _valid(texts)
+    out, status = np.zeros(len(texts), dtype=np.int64), np.empty(len(texts), dtype=np.uint8)
+    kernels.whole_numbers(*bytes_of(texts), out, status)
+    there = (status == kernels.READ) & _valid(texts)
     return (out, there) if places is None else (out[places], there[places])
 
 
@@ -61,10 +61,10 @@ def numbers(column: pa.Array) -> tuple[Floats, Flags]:
     [0.1, -2000.0, 0.0, 0.0, 0.0, 0.0]
     """
     texts, places = by_text(column)
-    out, found = np.zeros(len(texts), dtype=np.float64), np.empty(len(texts), dtype=np.uint8)
-    kernels.numbers(*bytes_of(texts), _POWERS, out, found)
-    there = (found == kernels.READ) & _valid(texts)
-    for row, text in _left(texts, found == kernels.ASK):
+    out, status = np.zeros(len(texts), dtype=np.float64), np.empty(len(texts), dtype=np.uint8)
+    kernels.numbers(*bytes_of(texts), _POWERS, out, status)
+    there = (status == kernels.READ) & _valid(texts)
+    for row, text in _texts_left_to_python(texts, status == kernels.ASK):
         out[row] = float(text)
         there[row] = np.isfinite(out[row])
     out[~there] = 0
@@ -86,7 +86,7 @@ def iso_times(column: pa.Array) -> Moments:
     if texts.null_count:
         read.there[~_valid(texts)] = False
     if left:
-        _read_singly(read, _left(texts, ask), _from_iso)
+        _read_singly(read, _texts_left_to_python(texts, ask), _from_iso)
     return read if places is None else read.take(places)
 
 
@@ -102,19 +102,19 @@ def times_by(column: pa.Array, read: Callable[[str], datetime]) -> Moments:
     texts, places = by_text(column)
     size = len(texts)
     moments = Moments(np.zeros(size, dtype=np.int64), np.zeros(size, dtype=bool), np.zeros(size, dtype=bool))
-    _read_singly(moments, _left(texts, np.ones(size, dtype=bool)), read)
+    _read_singly(moments, _texts_left_to_python(texts, np.ones(size, dtype=bool)), read)
     return moments if places is None else moments.take(places)
 
 
 def _read_singly(moments: Moments, texts: list[tuple[int, str]], read: Callable[[str], datetime]) -> None:
-    known: dict[str, datetime | None] = {}
+    moment_by_text: dict[str, datetime | None] = {}
     for row, text in texts:
-        if text not in known:
+        if text not in moment_by_text:
             try:
-                known[text] = read(text)
+                moment_by_text[text] = read(text)
             except (ValueError, OverflowError):
-                known[text] = None
-        moment = known[text]
+                moment_by_text[text] = None
+        moment = moment_by_text[text]
         if moment is None:
             continue
         offset = moment.utcoffset()
@@ -133,7 +133,7 @@ def _from_iso(text: str) -> datetime:
 _BARE = re.compile(r"[+-]?\d+(\.\d*)?")
 
 
-def _left(texts: pa.Array, ask: Flags) -> list[tuple[int, str]]:
+def _texts_left_to_python(texts: pa.Array, ask: Flags) -> list[tuple[int, str]]:
     """Return the texts that are left to Python, with their rows."""
     rows = np.flatnonzero(ask)
     if not rows.size:

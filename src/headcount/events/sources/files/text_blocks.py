@@ -64,20 +64,20 @@ def first_line(filesystem: pafs.FileSystem, path: str, encoding: str) -> bytes:
     return b""
 
 
-def parsed(blocks: Iterator[bytes], parse: Callable[[bytes], T]) -> Iterator[T]:
+def parse_blocks(blocks: Iterator[bytes], parse: Callable[[bytes], T]) -> Iterator[T]:
     """Parse blocks on several threads, in their order."""
     with ThreadPoolExecutor(_THREADS) as pool:
-        coming: deque[Future[T]] = deque()
+        pending: deque[Future[T]] = deque()
         try:
             for block in blocks:
-                coming.append(pool.submit(parse, block))
-                if len(coming) > _THREADS:
-                    yield coming.popleft().result()
-            while coming:
-                yield coming.popleft().result()
+                pending.append(pool.submit(parse, block))
+                if len(pending) > _THREADS:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
         finally:
-            for each in coming:
-                each.cancel()
+            for future in pending:
+                future.cancel()
 
 
 def room_for(size: int, columns: int, more: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -190,8 +190,8 @@ def _first(piece: bytes, ends: Sequence[bytes]) -> int:
     """Return where the first line ends; none that ends later is looked for."""
     place = len(piece)
     for end in ends:
-        found = piece.find(end, 0, place)
-        place = place if found < 0 else found
+        place_of_end = piece.find(end, 0, place)
+        place = place if place_of_end < 0 else place_of_end
     return place
 
 

@@ -43,7 +43,7 @@ from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.methods.counts.dpsense import SHARES, SensitivityControl
 from headcount.methods.counts.dpsense_scaled import ScaledSensitivityControl
-from headcount.methods.counts.per_table import Made
+from headcount.methods.counts.per_table import TableRelease
 from headcount.noise import NoiseSource
 
 
@@ -68,11 +68,13 @@ class _AsPrinted(SensitivityControl):
         share = amount(self.choice, "choice")
         return {"choice": share, "counts": 1 - share}
 
-    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(
+        self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine
+    ) -> TableRelease:
         """Choose and count, then set negative counts to zero."""
-        made = super().make(log, table, grant, noise, engine)
-        steps = (*made.steps, "Negative counts were set to 0, as printed; this costs nothing.")
-        return replace(made, counts=np.maximum(made.counts, 0), steps=steps)
+        result = super().make(log, table, grant, noise, engine)
+        steps = (*result.steps, "Negative counts were set to 0, as printed; this costs nothing.")
+        return replace(result, counts=np.maximum(result.counts, 0), steps=steps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,13 +90,13 @@ class SensitivityControlPublished(_AsPrinted):
 
     name: ClassVar[str] = "dpsense-published"
 
-    def spread(self, log: EventLog, table: CountTable) -> int:
+    def score_sensitivity(self, log: EventLog, table: CountTable) -> int:
         """Return what the exponent is divided by: twice what one person moves a candidate at most."""
-        return 2 * super().spread(log, table)
+        return 2 * super().score_sensitivity(log, table)
 
-    def weighed(self, activity: Bounded, columns: int, epsilon: Fraction) -> Scored:
+    def score_thresholds(self, activity: Bounded, columns: int, epsilon: Fraction) -> Scored:
         """Weigh every limit, for a choice with the halved exponent."""
-        return super().weighed(activity, columns, epsilon).loosened(2 * activity.size)
+        return super().score_thresholds(activity, columns, epsilon).loosened(2 * activity.size)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,19 +25,19 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.accounting.budget import Amount, Grant, Price, Priced
+from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
-from headcount.bounds import Activity, CountTable, Pick, Sample, check_limit, columns_of
+from headcount.bounds import ActivityHistogram, CountTable, KeepTopScored, SampleRecords, check_limit, columns_of
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
-from headcount.engines.local.row_reader import collected
+from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 from headcount.methods.counts.hand_picked import PUBLISHED_SHARES, HandPicked
 from headcount.methods.counts.laplace import LaplacePerturbation
 from headcount.methods.method import Bounds, Staged, What, tables_of
 from headcount.noise import NoiseSource
-from headcount.noise.stages import Stage, Stages, shared
+from headcount.noise.stages import Stage, Stages, normalize_split
 from headcount.releases.release import Release
 
 _LPA_REASON = "the noise scale is the largest number of records of any user, read from the data, and so reveals it"
@@ -55,18 +55,18 @@ class LaplacePerturbationPublished(Staged):
     name: ClassVar[str] = "lpa-published"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _LPA_REASON
-    bounds: ClassVar[Bounds] = (Sample, Activity)
+    bounds: ClassVar[Bounds] = (SampleRecords, ActivityHistogram)
 
     what: What | None = None
     shares: Mapping[str, Amount] | None = None
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """What the papers claim."""
         return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=_LPA_REASON)
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """Items and edges; their noise is unknown before the data is read: that is what is wrong with it."""
-        return shared((Stage(table) for table in tables_of(self.what, log)), self.shares)
+        return normalize_split((Stage(table) for table in tables_of(self.what, log)), self.shares)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Read M from the data, then run LPA with it."""
@@ -87,7 +87,7 @@ class HandPickedPublished(Staged):
     name: ClassVar[str] = "hpa-published"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _HPA_REASON
-    bounds: ClassVar[Bounds] = (Sample, Pick)
+    bounds: ClassVar[Bounds] = (SampleRecords, KeepTopScored)
 
     limit: int
     what: What | None = None
@@ -96,11 +96,11 @@ class HandPickedPublished(Staged):
     def __post_init__(self) -> None:
         check_limit(self.limit)
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """What the paper claims."""
         return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=_HPA_REASON)
 
-    def stages(self, log: EventLog, price: Price) -> Stages:
+    def stages(self, log: EventLog, price: Cost) -> Stages:
         """Those of HPA, in the published split."""
         return self._with(log, 1).stages(log, price)
 
@@ -115,7 +115,7 @@ class HandPickedPublished(Staged):
 
     def _with(self, log: EventLog, d: int) -> HandPicked:
         names = ("scores", *tables_of(self.what, log))
-        split = shared((Stage(name, Decimal(PUBLISHED_SHARES[name])) for name in names), self.shares)
+        split = normalize_split((Stage(name, Decimal(PUBLISHED_SHARES[name])) for name in names), self.shares)
         shares = {stage.name: stage.share for stage in split}
         return HandPicked(limit=self.limit, d=d, what=self.what, shares=shares)
 
@@ -124,11 +124,11 @@ def largest_user(log: EventLog, table: CountTable, noise: NoiseSource, engine: E
     """Return the most records any user has in a table, unprotected: for the published variants alone."""
     if log.counting == "records":
         return int(records_per_user(log).max(initial=1))
-    users = engine.measure(log, Activity(table, columns_of(log, table)), noise.key()).sensitive_values
+    users = engine.measure(log, ActivityHistogram(table, columns_of(log, table)), noise.key()).sensitive_values
     return int(np.flatnonzero(users).max(initial=0)) + 1
 
 
 def records_per_user(log: EventLog) -> NDArray[np.int64]:
     """Count each user's records, without any protection: for the published variants alone."""
-    rows = collected(EncodedLog(log))
+    rows = collect_rows(EncodedLog(log))
     return np.bincount(rows.users, weights=rows.times).astype(np.int64)

@@ -37,20 +37,29 @@ from typing import ClassVar
 
 import numpy as np
 
-from headcount.accounting.budget import Grant, Priced
+from headcount.accounting.budget import CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
-from headcount.bounds import Activity, Bounded, CountTable, Sample, SampleUsers, fourier, head, inverse_fourier
+from headcount.bounds import (
+    ActivityHistogram,
+    Bounded,
+    CountTable,
+    SampleRecords,
+    SampleUsers,
+    fourier,
+    head,
+    inverse_fourier,
+)
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.lab.as_published.counts.laplace_hpa import largest_user
-from headcount.methods.counts.per_table import EachTable, Made, UpToMaximum
+from headcount.methods.counts.per_table import PerTableMethod, TableRelease, UpToMaximum
 from headcount.methods.counts.smoothing.random_groups import RandomGroups
 from headcount.methods.counts.smoothing.sampled_groups import SampledGroups, Sampling, check_sampling
 from headcount.methods.counts.smoothing.tuned_groups import TunedGroups
 from headcount.methods.counts.tables import LEVEL, at_most, were_kept
 from headcount.methods.counts.walsh_hadamard import COEFFICIENTS
-from headcount.methods.method import Bounds, paid
-from headcount.noise import NoiseSource, add
+from headcount.methods.method import Bounds, describe_cost
+from headcount.noise import NoiseSource, add_noise
 from headcount.releases.intervals import Term, half_width
 
 _GS_REASON = (
@@ -64,16 +73,16 @@ _FPA_REASON = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ReadsMaximum(EachTable):
+class _ReadsMaximum(PerTableMethod):
     """A method whose maximum is the largest user's number of records."""
 
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _GS_REASON
-    bounds: ClassVar[Bounds] = (Activity, Sample, SampleUsers)
+    bounds: ClassVar[Bounds] = (ActivityHistogram, SampleRecords, SampleUsers)
     covers: ClassVar[str] = "smoothed"
 
     @abstractmethod
-    def with_limit(self, limit: int) -> EachTable:
+    def with_limit(self, limit: int) -> PerTableMethod:
         """Return the method with its maximum declared."""
 
     @property
@@ -81,11 +90,13 @@ class _ReadsMaximum(EachTable):
         """Nothing is declared: that is what is wrong with it."""
         return ""
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """What the paper claims."""
         return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=self.reason)
 
-    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(
+        self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine
+    ) -> TableRelease:
         """Read the maximum from the data, then go on with it."""
         return self.with_limit(largest_user(log, table, noise, engine)).make(log, table, grant, noise, engine)
 
@@ -100,7 +111,7 @@ class RandomGroupsPublished(_ReadsMaximum):
 
     name: ClassVar[str] = "gs-r-published"
 
-    def with_limit(self, limit: int) -> EachTable:
+    def with_limit(self, limit: int) -> PerTableMethod:
         """GS-R."""
         return RandomGroups(limit=limit)
 
@@ -120,7 +131,7 @@ class SampledGroupsPublished(_ReadsMaximum):
     def __post_init__(self) -> None:
         check_sampling(self.sampling)
 
-    def with_limit(self, limit: int) -> EachTable:
+    def with_limit(self, limit: int) -> PerTableMethod:
         """GS-S."""
         return SampledGroups(limit=limit, sampling=self.sampling)
 
@@ -135,7 +146,7 @@ class TunedGroupsPublished(SampledGroupsPublished):
 
     name: ClassVar[str] = "gs-published"
 
-    def with_limit(self, limit: int) -> EachTable:
+    def with_limit(self, limit: int) -> PerTableMethod:
         """GS."""
         return TunedGroups(limit=limit, sampling=self.sampling)
 
@@ -151,7 +162,7 @@ class FourierPerturbationPublished(_ReadsMaximum):
     name: ClassVar[str] = "fpa-published"
     reason: ClassVar[str | None] = _FPA_REASON
 
-    def with_limit(self, limit: int) -> EachTable:
+    def with_limit(self, limit: int) -> PerTableMethod:
         """FPA."""
         return _BestCoefficients(limit=limit)
 
@@ -162,23 +173,25 @@ class _BestCoefficients(UpToMaximum):
 
     name: ClassVar[str] = "fpa-published"
 
-    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(
+        self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine
+    ) -> TableRelease:
         """Look for the best number of coefficients, and release the counts that these describe."""
         counts = everything(log, table, self.limit, noise.key(), engine)
         transformed = fourier(counts)
         kept = best_number(transformed, grant.exact)
-        noisy = add(head(transformed, kept), grant, noise)
-        law = replace(noisy.law, on=COEFFICIENTS)
-        return Made(
+        noisy = add_noise(head(transformed, kept), grant, noise)
+        law = replace(noisy.distribution, on=COEFFICIENTS)
+        return TableRelease(
             counts=inverse_fourier(noisy.counts, counts.size).reshape(counts.shape),
-            half_width=half_width([Term(math.sqrt(2 / counts.size), noisy.law, copies=kept)], LEVEL),
-            law=law,
+            half_width=half_width([Term(math.sqrt(2 / counts.size), noisy.distribution, copies=kept)], LEVEL),
+            distribution=law,
             bounded=at_most(self.limit, log),
             steps=(
                 f"{were_kept(self.limit, log)}, which is everything.",
                 f"Of the {counts.size:,} coefficients of a Fourier transform the first {kept:,} "
                 f"{'was' if kept == 1 else 'were'} kept: the best number for the data.",
-                f"These got {law.in_words()}, paid with {paid(grant)}, and were transformed back.",
+                f"These got {law.in_words()}, paid with {describe_cost(grant)}, and were transformed back.",
             ),
             chosen={"coefficients": kept},
         )
@@ -192,16 +205,16 @@ def everything(log: EventLog, table: CountTable, limit: int, secret: bytes, engi
     >>> from headcount.engines.local.engine import LocalEngine
     >>> log = EventLog.of([("ann", "tea", "AM"), ("ann", "tea", "PM")], items=["tea"], contexts=["AM", "PM"])
     >>> counted = [everything(log, table, 2, bytes(16), LocalEngine()) for table in ("items", "edges")]
-    >>> [each.sensitivity.l2_squared for each in counted]
+    >>> [counts.sensitivity.l2_squared for counts in counted]
     [4, 2]
     """
 
     def counted(read: EventLog) -> Bounded:
-        both = engine.measure(read, Sample(limit), secret)
+        both = engine.measure(read, SampleRecords(limit), secret)
         return both.items if table == "items" else both.edges
 
-    records, people = counted(log), counted(replace(log, counting="users"))
-    return people if np.array_equal(records.sensitive_values, people.sensitive_values) else records
+    records, users = counted(log), counted(replace(log, counting="users"))
+    return users if np.array_equal(records.sensitive_values, users.sensitive_values) else records
 
 
 def best_number(transformed: Bounded, epsilon: Fraction) -> int:

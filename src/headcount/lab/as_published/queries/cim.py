@@ -37,11 +37,11 @@ from typing import ClassVar
 import numpy as np
 
 from headcount._internal.arrays import Flags, Floats, Integers
-from headcount.accounting.budget import Grant, Priced
+from headcount.accounting.budget import CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.bounds.grid.linear_queries import LinearQueries
 from headcount.engines.engine import Engine
-from headcount.engines.local.row_reader import collected
+from headcount.engines.local.row_reader import collect_rows
 from headcount.errors import UsageError
 from headcount.events.encode.passes import EncodedLog, Reading
 from headcount.events.grid import Grid
@@ -51,7 +51,7 @@ from headcount.lab.as_published.queries.coupled_degrees import CoupledDegrees
 from headcount.lab.as_published.queries.couplings import Coupling
 from headcount.lab.as_published.queries.degree_file import checked_pairs, coupled_by_file
 from headcount.methods.method import EVERYTHING, Bounds
-from headcount.methods.queries.query_method import Answering, answers_table
+from headcount.methods.queries.query_method import QueryMethod, answers_table
 from headcount.noise import NoiseSource
 from headcount.releases.release import Interval, Release
 
@@ -62,13 +62,14 @@ REASON = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoupledIteration(Answering):
+class CoupledIteration(QueryMethod):
     """CIM with couplings that are given, or read from the data.
 
     >>> from headcount.events.grid import Grid
-    >>> from headcount.methods.queries.query_method import Asked
-    >>> asked = Asked(grid=Grid.of({"age": {"edges": [0, 18, 65]}}), statements=("SELECT COUNT(*) FROM people",))
-    >>> CoupledIteration(asked=asked).guarantee(Grant("1")).short()
+    >>> from headcount.methods.queries.query_method import TableQueries
+    >>> grid = Grid.of({"age": {"edges": [0, 18, 65]}})
+    >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people",))
+    >>> CoupledIteration(asked=table_queries).guarantee(Grant("1")).short()
     'ε = 1 claimed, not established'
     """
 
@@ -90,25 +91,25 @@ class CoupledIteration(Answering):
                 raise UsageError(f"{name} must be above 0", given=value)
         if self.degrees is not None and self.coupling is not None:
             raise UsageError("degrees and coupling both say who is coupled", remedy="leave one of them out")
-        _ = self.found_by
+        _ = self.coupling_rule
 
     @property
-    def found_by(self) -> Coupling | None:
+    def coupling_rule(self) -> Coupling | None:
         """How couplings are found in the table, if they are."""
         if self.coupling is not None:
             return Coupling.of(str(self.coupling))
         by_groups = self.degrees is None and self.asked.groups is not None
         return Coupling("attribute", self.asked.groups) if by_groups else None
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """What the thesis claims."""
         return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=REASON)
 
     def check(self, log: EventLog) -> None:
         """Refuse what cannot be counted or asked, columns that couple nobody, and degrees that are no matrix."""
         super().check(log)
-        if self.found_by is not None:
-            self.found_by.applied(log)
+        if self.coupling_rule is not None:
+            self.coupling_rule.applied(log)
         if self.degrees is not None:
             checked_pairs(self.degrees, log.type_of(log.roles.user))
 
@@ -138,26 +139,26 @@ class CoupledIteration(Answering):
 
     def records(self, log: EventLog) -> CoupledRecords:
         """Read the table, without any protection, and who is coupled to whom in it."""
-        way, grid = self.found_by, self.asked.grid
-        read, column = (log, None) if way is None else way.applied(log)
+        coupling, grid = self.coupling_rule, self.asked.grid
+        read, column = (log, None) if coupling is None else coupling.applied(log)
         coded = EncodedLog(read, Reading(grid, "none", column))
-        rows = collected(coded)
+        rows = collect_rows(coded)
         places = rows.cells.astype(np.int64)
         if self.degrees is not None:
             kind = log.type_of(log.roles.user)
             degrees = coupled_by_file(self.degrees, coded.users, kind, rows.users, self.delta0)
-        elif way is None:
+        elif coupling is None:
             degrees = CoupledDegrees.alone(places.size)
         elif rows.contexts is not None:
             degrees = CoupledDegrees.of_groups(rows.contexts.astype(np.int64))
         else:
             degrees = CoupledDegrees.of_pearson(bins_of(places, grid), self.delta0)
         counts = np.bincount(places, minlength=grid.cells).astype(np.int64)
-        return CoupledRecords(AskedTable(counts, self.asked.queries), places, degrees)
+        return CoupledRecords(QueryTable(counts, self.asked.queries), places, degrees)
 
 
 @dataclass(frozen=True)
-class AskedTable:
+class QueryTable:
     """How many records each cell of a table holds, and what is asked of them.
 
     Only cells that hold records are ever updated; all others stay alike, so that one frequency does for them.
@@ -196,22 +197,22 @@ class AskedTable:
 class CoupledRecords:
     """The records of a table: the cell that each is in, and how strongly they are coupled."""
 
-    table: AskedTable
+    table: QueryTable
     places: Integers
     degrees: CoupledDegrees
 
     @cached_property
     def sensitivities(self) -> Floats:
         """CS_q of each query, as a share of all records."""
-        found = self.degrees.coupled_sensitivities(self.table.inside, self._held)
-        return np.asarray(found / self.table.size)
+        sums = self.degrees.coupled_sensitivities(self.table.inside, self._held)
+        return np.asarray(sums / self.table.size)
 
     @cached_property
     def coupled_cells(self) -> tuple[Integers, Integers]:
         """Pairs of cells, both ways round, with records coupled to each other; by their places in ``held``."""
-        one, other = self._held[self.degrees.first], self._held[self.degrees.second]
+        first, second = self._held[self.degrees.first], self._held[self.degrees.second]
         cells = max(1, self.table.held.size)
-        pairs = np.unique(np.concatenate([one * cells + other, other * cells + one]))
+        pairs = np.unique(np.concatenate([first * cells + second, second * cells + first]))
         return np.divmod(pairs, cells)
 
     @property
@@ -233,11 +234,11 @@ def iterated(records: CoupledRecords, noisy: Floats, *, threshold: float, step: 
 
     ``step`` is η δ₀ of equation 5.4.4.
     """
-    asked, cells = records.table, records.table.queries.cells
-    inside, empty, exact, size = asked.inside, asked.empty, asked.exact, asked.queries.size
+    query_table, cells = records.table, records.table.queries.cells
+    inside, empty, exact, size = query_table.inside, query_table.empty, query_table.exact, query_table.queries.size
     first, second = records.coupled_cells
-    table, elsewhere = np.full(asked.held.size, 1 / cells), 1 / cells
-    without = cells - asked.held.size
+    table, elsewhere = np.full(query_table.held.size, 1 / cells), 1 / cells
+    without = cells - query_table.held.size
     answers, updates, furthest = noisy.copy(), 0, 0.0
     for at in range(noisy.size):
         row = inside[at % size]
@@ -258,7 +259,7 @@ def iterated(records: CoupledRecords, noisy: Floats, *, threshold: float, step: 
 
 def bins_of(places: Integers, grid: Grid) -> Floats:
     """Return the bins that records are in, from 0 to 1, so that no column outweighs the others."""
-    shape = [each.size for each in grid.bins]
+    shape = [column_bins.size for column_bins in grid.bins]
     return np.asarray(np.stack(np.unravel_index(places, shape), axis=1) / np.maximum(1, np.array(shape) - 1))
 
 

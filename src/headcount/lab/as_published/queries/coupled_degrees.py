@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from headcount._internal.arrays import Flags, Floats, Integers
-from headcount._internal.extras import needed
+from headcount._internal.extras import require_package
 from headcount.errors import UsageError
 
 MOST_PAIRS = 10_000_000
@@ -60,11 +60,11 @@ class CoupledDegrees:
         _check_pairs(int((sizes * (sizes - 1) // 2).sum()))
         order = np.argsort(groups, kind="stable")
         order = order[groups[order] >= 0]
-        found = [np.empty((2, 0), dtype=np.int64)]
+        parts = [np.empty((2, 0), dtype=np.int64)]
         for apart in range(1, int(sizes.max(initial=1))):
             same = groups[order[:-apart]] == groups[order[apart:]]
-            found.append(np.stack([order[:-apart][same], order[apart:][same]]))
-        first, second = np.concatenate(found, axis=1)
+            parts.append(np.stack([order[:-apart][same], order[apart:][same]]))
+        first, second = np.concatenate(parts, axis=1)
         return cls(groups.size, first, second, np.ones(first.size))
 
     @classmethod
@@ -75,7 +75,7 @@ class CoupledDegrees:
         >>> CoupledDegrees.of_pearson(rows, 0.6).degrees.round(6).tolist()
         [1.0, -1.0, -1.0]
         """
-        found = [np.empty((3, 0))]
+        parts = [np.empty((3, 0))]
         held = 0
         for start, block in pearson_blocks(attributes):
             rows, columns = np.nonzero(np.abs(block) >= delta0 - _ROUNDING)
@@ -83,8 +83,8 @@ class CoupledDegrees:
             rows, columns = rows[above], columns[above]
             held += rows.size
             _check_pairs(held)
-            found.append(np.stack([rows + start, columns, np.clip(block[rows, columns], -1, 1)]))
-        first, second, degrees = np.concatenate(found, axis=1)
+            parts.append(np.stack([rows + start, columns, np.clip(block[rows, columns], -1, 1)]))
+        first, second, degrees = np.concatenate(parts, axis=1)
         return cls(len(attributes), first.astype(np.int64), second.astype(np.int64), degrees)
 
     def __post_init__(self) -> None:
@@ -116,23 +116,23 @@ class CoupledDegrees:
         [2.75, 1.0, 1.75]
         """
         members, matrix = self._coupled
-        found = np.ones(len(rows))
+        sensitivities = np.ones(len(rows))
         for at in _blocks(len(rows)):
             counted = rows[at][:, places[members]].T
             sums = np.where(counted, matrix @ counted.astype(np.float64), 1.0)
-            found[at] = sums.max(axis=0, initial=1.0)
-        return found
+            sensitivities[at] = sums.max(axis=0, initial=1.0)
+        return sensitivities
 
     @cached_property
     def _coupled(self) -> tuple[Integers, Any]:
         """The records that are coupled to others, and the part of |Δ| that is about them."""
-        with needed("the table of degrees", "scipy", "lab"):
+        with require_package("the table of degrees", "scipy", "lab"):
             from scipy.sparse import coo_array
 
         members, both = np.unique(np.concatenate([self.first, self.second]), return_inverse=True)
-        one, other = both.reshape(2, -1)
+        left, right = both.reshape(2, -1)
         diagonal = np.arange(members.size)
-        rows, columns = np.concatenate([one, other, diagonal]), np.concatenate([other, one, diagonal])
+        rows, columns = np.concatenate([left, right, diagonal]), np.concatenate([right, left, diagonal])
         degrees = np.concatenate([np.tile(np.abs(self.degrees), 2), np.ones(members.size)])
         return members, coo_array((degrees, (rows, columns)), shape=(members.size, members.size)).tocsr()
 

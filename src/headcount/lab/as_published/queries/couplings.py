@@ -36,7 +36,7 @@ class Coupling:
     Coupling(way='time', column='seen', seconds=5400)
     """
 
-    way: Literal["attribute", "time", "pearson"]
+    rule: Literal["attribute", "time", "pearson"]
     column: str | None = None
     seconds: int = 0
 
@@ -45,10 +45,10 @@ class Coupling:
         """Read what an option says."""
         if text == "pearson":
             return cls("pearson")
-        if found := re.fullmatch(r"attribute:(.+)", text):
-            return cls("attribute", found[1])
-        if found := re.fullmatch(r"time:(.+)/([1-9][0-9]{0,8})([smhd])", text):
-            return cls("time", found[1], int(found[2]) * _UNITS[found[3]])
+        if match := re.fullmatch(r"attribute:(.+)", text):
+            return cls("attribute", match[1])
+        if match := re.fullmatch(r"time:(.+)/([1-9][0-9]{0,8})([smhd])", text):
+            return cls("time", match[1], int(match[2]) * _UNITS[match[3]])
         raise UsageError(f"coupling must read {_WAYS}", given=text, remedy="such as coupling=attribute:household")
 
     def applied(self, log: EventLog) -> tuple[EventLog, str | None]:
@@ -56,7 +56,7 @@ class Coupling:
         if self.column is None:
             return log, None
         kind = log.type_of(self.column)
-        if self.way == "attribute":
+        if self.rule == "attribute":
             check_id_type(kind, "group", self.column)
             return log, self.column
         clock = TimeFormat("s" if pa.types.is_integer(value_type(kind)) else None)
@@ -99,7 +99,7 @@ class WithIntervals:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read the given columns; a time that cannot be read is in no interval."""
-        own = tuple(dict.fromkeys([*(each for each in columns if each != INTERVAL), self.column]))
+        own = tuple(dict.fromkeys([*(column for column in columns if column != INTERVAL), self.column]))
         for raw in self.source.batches(own):
             batch = sound_batch(raw)
             micros, there = self.clock.instants(batch.column(self.column))

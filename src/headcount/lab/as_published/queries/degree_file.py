@@ -31,11 +31,11 @@ def coupled_by_file(path: object, users: Ids, kind: pa.DataType, people: Codes, 
     and what is below δ₀ counts as nothing.
     """
     a, b, degrees = checked_pairs(path, kind)
-    codes = (users.codes(each, may_add=False).astype(np.int64) for each in (a, b))
-    one, other = (np.where(each < people.max(initial=-1) + 1, each, -1) for each in codes)
-    kept = (one >= 0) & (other >= 0) & (one != other) & (np.abs(degrees) >= delta0)
+    codes = (users.codes(side, may_add=False).astype(np.int64) for side in (a, b))
+    left, right = (np.where(side < people.max(initial=-1) + 1, side, -1) for side in codes)
+    kept = (left >= 0) & (right >= 0) & (left != right) & (np.abs(degrees) >= delta0)
     own = CoupledDegrees.of_groups(people.astype(np.int64))
-    first, second, which = _records_of(people.astype(np.int64), one[kept], other[kept])
+    first, second, which = _records_of(people.astype(np.int64), left[kept], right[kept])
     return CoupledDegrees(
         people.size,
         np.concatenate([own.first, np.minimum(first, second)]),
@@ -53,17 +53,17 @@ def checked_pairs(path: object, kind: pa.DataType) -> tuple[pa.Array, pa.Array, 
                 f"{source.name} has no column {name!r}",
                 remedy="degrees are a table of the columns a, b and degree",
             )
-    batches = [sound_batch(each) for each in source.batches(COLUMNS)]
+    batches = [sound_batch(batch) for batch in source.batches(COLUMNS)]
     a, b = (_ids(batches, name, kind, source.name) for name in COLUMNS[:2])
-    numbers = [finite_numbers(each.column("degree")) for each in batches]
-    degrees = np.concatenate([np.empty(0), *(each.to_numpy(zero_copy_only=False) for each in numbers)])
+    numbers = [finite_numbers(batch.column("degree")) for batch in batches]
+    degrees = np.concatenate([np.empty(0), *(batch.to_numpy(zero_copy_only=False) for batch in numbers)])
     _check_degrees(a, b, degrees, source.name)
-    return _each_once(a, b, degrees, source.name)
+    return _deduplicate_pairs(a, b, degrees, source.name)
 
 
 def _ids(batches: Sequence[pa.RecordBatch], name: str, kind: pa.DataType, where: str) -> pa.Array:
     """Return a column of ids, of the type that the table's own have."""
-    values = [value for each in batches for value in each.column(name).to_pylist()]
+    values = [value for batch in batches for value in batch.column(name).to_pylist()]
     missing = values.index(None) + 1 if None in values else None
     if missing is not None:
         raise DataError(f"column {name!r} of {where} is empty in row {missing:,}", remedy="name a person there")
@@ -95,11 +95,11 @@ def _check_degrees(a: pa.Array, b: pa.Array, degrees: Floats, where: str) -> Non
         )
 
 
-def _each_once(a: pa.Array, b: pa.Array, degrees: Floats, where: str) -> tuple[pa.Array, pa.Array, Floats]:
+def _deduplicate_pairs(a: pa.Array, b: pa.Array, degrees: Floats, where: str) -> tuple[pa.Array, pa.Array, Floats]:
     """Keep one row of each pair, whichever way round; refuse two that differ: Δ is symmetric."""
     codes = pa.chunked_array([a, b]).combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-    one, other = codes[: len(a)], codes[len(a) :]
-    pairs = np.minimum(one, other) * (codes.max(initial=0) + 1) + np.maximum(one, other)
+    left, right = codes[: len(a)], codes[len(a) :]
+    pairs = np.minimum(left, right) * (codes.max(initial=0) + 1) + np.maximum(left, right)
     _, kept, of_pair = np.unique(pairs, return_index=True, return_inverse=True)
     differs = np.flatnonzero(degrees != degrees[kept][of_pair])
     if differs.size:
@@ -112,15 +112,15 @@ def _each_once(a: pa.Array, b: pa.Array, degrees: Floats, where: str) -> tuple[p
     return a.take(pa.array(kept)), b.take(pa.array(kept)), degrees[kept]
 
 
-def _records_of(people: Integers, one: Integers, other: Integers) -> tuple[Integers, Integers, Integers]:
+def _records_of(users: Integers, left: Integers, right: Integers) -> tuple[Integers, Integers, Integers]:
     """Return all pairs of records of pairs of people, and which pair of people each is of."""
-    order = np.argsort(people, kind="stable")
-    starts = np.searchsorted(people[order], np.arange(people.max(initial=-1) + 2))
+    order = np.argsort(users, kind="stable")
+    starts = np.searchsorted(users[order], np.arange(users.max(initial=-1) + 2))
     many = np.diff(starts)
-    pairs = many[one] * many[other]
-    which = np.repeat(np.arange(one.size), pairs)
+    pairs = many[left] * many[right]
+    which = np.repeat(np.arange(left.size), pairs)
     within = np.arange(which.size) - np.repeat(np.cumsum(pairs) - pairs, pairs)
-    across = many[other][which]
-    first = order[starts[one][which] + within // np.maximum(across, 1)]
-    second = order[starts[other][which] + within % np.maximum(across, 1)]
+    across = many[right][which]
+    first = order[starts[left][which] + within // np.maximum(across, 1)]
+    second = order[starts[right][which] + within % np.maximum(across, 1)]
     return first, second, which

@@ -54,11 +54,11 @@ def predict(
     """
     near = settings.neighbourhood
     alike = alike or near.compared(ratings, queries, sensitivity=True)
-    told = np.empty(len(queries.users))
+    predicted = np.empty(len(queries.users))
     for part in parts(ratings, queries, near.by):
         some = candidates(ratings, Queries(queries.users[part], queries.items[part]), near.by, alike)
-        told[part] = near.told(some, *settings.chosen(some, noise))
-    return told
+        predicted[part] = near.predict_candidates(some, *settings.chosen(some, noise))
+    return predicted
 
 
 def recommend(ratings: Ratings, user: int, settings: Settings, count: int, noise: NoiseSource) -> Codes:
@@ -82,14 +82,14 @@ def neighbour_lists(
     The three columns are target, neighbour and perturbed similarity.
     """
     all_others = np.arange(alike.values.shape[1], dtype=np.int32)
-    found = [(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))]
+    lists = [(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))]
     for row, target in enumerate(targets.tolist()):
         others = np.delete(all_others, target)
-        one = Candidates(
+        target_candidates = Candidates(
             np.zeros(others.size, np.int64), alike.values[row, others], alike.sensitivity[row, others],
             np.zeros(others.size), np.zeros(1), np.zeros(1),
         )  # fmt: skip
-        places, similarity = settings.chosen(one, noise)
-        found.append((np.full(places.size, target, np.int32), others[places], similarity))
-    who, whom, how = (np.concatenate(column) for column in zip(*found, strict=True))
+        places, similarity = settings.chosen(target_candidates, noise)
+        lists.append((np.full(places.size, target, np.int32), others[places], similarity))
+    who, whom, how = (np.concatenate(column) for column in zip(*lists, strict=True))
     return who, whom, how

@@ -31,7 +31,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from headcount.accounting.budget import Grant, Price, Priced
+from headcount.accounting.budget import Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
@@ -42,12 +42,12 @@ from headcount.lab.recommender.neighbourhood import Neighbourhood
 from headcount.lab.recommender.ratings import Ratings
 from headcount.lab.recommender.raw_ratings import ratings_of
 from headcount.lab.recommender.similarity import Metric
-from headcount.methods.method import Bounds, Staged, what_counted
+from headcount.methods.method import Bounds, Staged, describe_filters
 from headcount.methods.recommender import ITEMS
 from headcount.methods.recommender.recommender import NEIGHBOURS
 from headcount.methods.recommender.tables import item_column
 from headcount.noise import NoiseSource
-from headcount.noise.stages import Stages, evenly, share_out
+from headcount.noise.stages import Stages, split_among_stages, split_evenly
 from headcount.releases.release import Release
 
 MEASURES: Mapping[Metric, str] = {"pcc": "Pearson's correlation", "cos": "the cosine"}
@@ -79,7 +79,7 @@ class PncfPublished(Staged):
     def __post_init__(self) -> None:
         Neighbourhood(metric=self.metric, k=self.k)
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """What the thesis claims."""
         return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=_REASON)
 
@@ -87,7 +87,7 @@ class PncfPublished(Staged):
         """Refuse what is no log of ratings."""
         check_rated(log, self.name)
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """The choice of neighbours, and their similarities; noise is unknown before the data is read."""
         return halves(price)
 
@@ -95,7 +95,7 @@ class PncfPublished(Staged):
         """Draw the neighbours of every item, and perturb their similarities; half of ε is meant for each."""
         self.check(log)
         guarantee = self.guarantee(grant)
-        for half in share_out(self.stages(log, grant.price), grant).values():
+        for half in split_among_stages(self.stages(log, grant.cost), grant).values():
             half.spend()
         settings = Settings(
             neighbourhood=Neighbourhood(metric=self.metric, k=self.k),
@@ -108,16 +108,16 @@ class PncfPublished(Staged):
             noise={},
             tables={ITEMS.name: described(log), NEIGHBOURS: drawn},
             counts="records",
-            steps=(*what_counted(log), *_story(self.k, self.metric)),
+            steps=(*describe_filters(log), *_story(self.k, self.metric)),
             catalogue=log.catalogue.digest,
             simulated=not noise.is_private,
         )
 
 
-def halves(price: Price) -> Stages:
+def halves(price: Cost) -> Stages:
     """Return the stages of PNCF, which has no use for δ."""
     price.check_pure("PNCF")
-    return evenly(("selection", "perturbation"))
+    return split_evenly(("selection", "perturbation"))
 
 
 def check_rated(log: EventLog, name: str) -> None:

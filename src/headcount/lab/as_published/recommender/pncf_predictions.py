@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Codes
-from headcount.accounting.budget import Grant, Price, Priced
+from headcount.accounting.budget import Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
@@ -40,10 +40,10 @@ from headcount.lab.recommender.candidates import By, Queries
 from headcount.lab.recommender.neighbourhood import Neighbourhood
 from headcount.lab.recommender.raw_ratings import RawRatings, ratings_of
 from headcount.lab.recommender.similarity import Metric
-from headcount.methods.method import Bounds, Staged, what_counted
+from headcount.methods.method import Bounds, Staged, describe_filters
 from headcount.methods.recommender import ITEMS, PREDICTIONS
 from headcount.noise import NoiseSource
-from headcount.noise.stages import Stages, share_out
+from headcount.noise.stages import Stages, split_among_stages
 from headcount.releases.formatting import some
 from headcount.releases.item_lookup import ItemNames
 from headcount.releases.release import Release
@@ -86,7 +86,7 @@ class PncfPredictionsPublished(Staged):
                 f"{self.name} predicts what is asked", remedy="name people and items with --asked FILE"
             )
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """What the thesis claims."""
         return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=_REASON)
 
@@ -95,7 +95,7 @@ class PncfPredictionsPublished(Staged):
         check_rated(log, self.name)
         _places(log, [item for _, item in self.asked])
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """The choice of neighbours, and their similarities; noise is unknown before the data is read."""
         return halves(price)
 
@@ -103,7 +103,7 @@ class PncfPredictionsPublished(Staged):
         """Predict what is asked; half of ε is meant for each operation, in every prediction."""
         self.check(log)
         guarantee, (low, high) = self.guarantee(grant), log.value_range or (1, 5)
-        for half in share_out(self.stages(log, grant.price), grant).values():
+        for half in split_among_stages(self.stages(log, grant.cost), grant).values():
             half.spend()
         settings = self._settings(float(grant.epsilon), (float(low), float(high)))
         predicted = self._predicted(log, ratings_of(log), settings, noise)
@@ -113,7 +113,7 @@ class PncfPredictionsPublished(Staged):
             noise={},
             tables={ITEMS.name: described(log), PREDICTIONS.name: predicted},
             counts="records",
-            steps=(*what_counted(log), *self._story()),
+            steps=(*describe_filters(log), *self._story()),
             catalogue=log.catalogue.digest,
             simulated=not noise.is_private,
         )
@@ -126,21 +126,21 @@ class PncfPredictionsPublished(Staged):
 
     def _predicted(self, log: EventLog, raw: RawRatings, settings: Settings, noise: NoiseSource) -> pa.Table:
         """Predict a rating for each pair, in their order; who is not in the log has rated nothing."""
-        people, items = zip(*self.asked, strict=True)
+        users, items = zip(*self.asked, strict=True)
         unknown, places = raw.ratings.n_users, _places(log, items)
         ratings = raw.ratings.joined(np.zeros(0, np.int32), np.zeros(0), 1)
-        codes = np.array([raw.people.get(each, unknown) for each in people], dtype=np.int32)
-        told = predict(ratings, Queries(codes, places), settings, noise)
-        columns = (pa.array(people, pa.string()), log.catalogue.column.take(pa.array(places)), pa.array(told))
+        codes = np.array([raw.people.get(user, unknown) for user in users], dtype=np.int32)
+        predicted = predict(ratings, Queries(codes, places), settings, noise)
+        columns = (pa.array(users, pa.string()), log.catalogue.column.take(pa.array(places)), pa.array(predicted))
         return pa.table(dict(zip(PREDICTIONS.columns, columns, strict=True)))
 
     def _story(self) -> list[str]:
-        these, over, speak = {
+        compared, over, speak = {
             "item": ("Items", "the people who rated both", "items that the person rated"),
             "user": ("People", "the items that both rated", "people who rated the item"),
         }[self.by]
         return [
-            f"{these} were compared by {MEASURES[self.metric]} over {over}.",
+            f"{compared} were compared by {MEASURES[self.metric]} over {over}.",
             f"For each prediction up to {self.k:,} neighbours were drawn among the {speak}, by an exponential "
             "mechanism, meant to be paid with half of ε.",
             "Their similarities got Laplace noise, meant to be paid with the other half.",
@@ -153,5 +153,5 @@ class PncfPredictionsPublished(Staged):
 
 def _places(log: EventLog, items: Iterable[str]) -> Codes:
     """Return where items are in the catalogue; one that it does not list is refused."""
-    names = ItemNames.of(log.catalogue.ids, log.catalogue.labels)
-    return np.array([names.place(each) for each in items], dtype=np.int32)
+    names = ItemNames.index(log.catalogue.ids, log.catalogue.labels)
+    return np.array([names.place(item) for item in items], dtype=np.int32)

@@ -39,7 +39,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from headcount.accounting.budget import Grant, Priced
+from headcount.accounting.budget import CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.bounds import check_limit
 from headcount.engines.engine import Engine
@@ -77,7 +77,7 @@ class PriTopPublished(Staged):
     def __post_init__(self) -> None:
         check_limit(self.topics, "topics")
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """What the thesis claims."""
         return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=_REASON)
 
@@ -93,7 +93,7 @@ class PriTopPublished(Staged):
         engine: Engine | None = None,  # noqa: ARG002
     ) -> Release:
         """Replace everybody's tags."""
-        grant.price.check_pure("PriTop")
+        grant.cost.check_pure("PriTop")
         tagged, guarantee = TagLog.of_log(log), self.guarantee(grant)
         exact = tagging_of(tagged)
         grant.spend()

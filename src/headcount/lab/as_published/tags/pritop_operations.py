@@ -41,7 +41,7 @@ class Replaced:
     """
 
     before: Tagging
-    found: Integers
+    new_tags: Integers
     owners: Integers
     added: Integers
     users: Integers
@@ -52,13 +52,13 @@ class Replaced:
 
     def published(self, draws: Draws) -> Tagging:
         """Put new tags in place of the old ones, and what is added onto random resources of its owners."""
-        old, here, people = self.before, self.found >= 0, np.arange(self.before.people)
-        begin, end = (np.searchsorted(old.user, people, side) for side in ("left", "right"))
+        old, here, users = self.before, self.new_tags >= 0, np.arange(self.before.people)
+        begin, end = (np.searchsorted(old.user, users, side) for side in ("left", "right"))
         at = begin[self.owners] + (draws.random(self.owners.size) * (end - begin)[self.owners]).astype(np.int64)
         return Tagging.of(
             np.concatenate([old.user[here], self.owners]),
             np.concatenate([old.resource[here], old.resource[at]]),
-            np.concatenate([self.found[here], self.added]),
+            np.concatenate([self.new_tags[here], self.added]),
             people=old.people,
             resources=old.resources,
             tags=old.tags,
@@ -78,7 +78,7 @@ def replaced(tagging: Tagging, model: Topics, epsilon: float, draws: Draws) -> R
     home = private.home
     many = np.bincount(home[home >= 0], minlength=model.many)
     room = int(np.minimum(np.maximum(changes, 0), many).sum())
-    found, distances = np.full(keys.size, -1, dtype=np.int64), np.ones(keys.size)
+    new_tag, distances = np.full(keys.size, -1, dtype=np.int64), np.ones(keys.size)
     owners, added = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
     count = replace_all(
         user.astype(np.int32),
@@ -93,12 +93,12 @@ def replaced(tagging: Tagging, model: Topics, epsilon: float, draws: Draws) -> R
         entropies(private.shares),
         epsilon / 8,
         draws.integers(0, 1 << 64, dtype=np.uint64),
-        found,
+        new_tag,
         distances,
         owners,
         added,
     )
-    return Replaced(tagging, found[of_entry], owners[:count], added[:count], user, topic, stays, distances, many)
+    return Replaced(tagging, new_tag[of_entry], owners[:count], added[:count], user, topic, stays, distances, many)
 
 
 def private_topics(tagging: Tagging, model: Topics, epsilon: float, draws: Draws) -> PrivateTopics:
@@ -138,8 +138,8 @@ def noisy_changes(tagging: Tagging, many: int, epsilon: float, draws: Draws) -> 
 def least_probable_go(user: Integers, topic: Integers, probable: Floats, changes: Integers) -> NDArray[np.bool_]:
     """Say which entries stay where topics shrink: the most probable tags of each person (equation 4.3.8).
 
-    >>> one, half = np.zeros(3, dtype=int), np.array([0.1, 0.3, 0.2])
-    >>> least_probable_go(one, one, half, np.array([[-2]])).tolist()
+    >>> single, half = np.zeros(3, dtype=int), np.array([0.1, 0.3, 0.2])
+    >>> least_probable_go(single, single, half, np.array([[-2]])).tolist()
     [False, True, False]
     """
     group = user * changes.shape[1] + topic

@@ -23,7 +23,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.accounting.budget import Grant, Priced
+from headcount.accounting.budget import CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.engines.engine import Engine
 from headcount.engines.local.measures.tag_weights import tagging_of
@@ -59,7 +59,7 @@ class SuppressionPublished(Staged):
         if not 0 < self.kept <= 1:
             raise UsageError("kept must lie between 0 and 1", given=self.kept, remedy="try --option kept=0.8")
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Nothing is claimed, and nothing holds."""
         return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=_REASON)
 
@@ -75,7 +75,7 @@ class SuppressionPublished(Staged):
         engine: Engine | None = None,  # noqa: ARG002
     ) -> Release:
         """Delete everybody's least used tags."""
-        grant.price.check_pure("tag suppression")
+        grant.cost.check_pure("tag suppression")
         tagged, guarantee = TagLog.of_log(log), self.guarantee(grant)
         exact = tagging_of(tagged)
         grant.spend()
@@ -99,7 +99,7 @@ def most_used(tagging: Tagging, kept: float) -> NDArray[np.bool_]:
     user = entries[0][order]
     rank = np.arange(order.size) - np.searchsorted(user, user)
     many = np.bincount(entries[0], minlength=tagging.people)
-    least = np.array([max(1, math.floor(kept * each + 0.5)) for each in many.tolist()] or [1])
+    least = np.array([max(1, math.floor(kept * count + 0.5)) for count in many.tolist()] or [1])
     stays = np.empty(order.size, dtype=np.bool_)
     stays[order] = rank < least[user]
     return np.asarray(stays[of_entry.ravel()])

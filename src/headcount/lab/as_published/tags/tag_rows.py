@@ -21,7 +21,7 @@ def assignments_release(
     noise: NoiseSource,
 ) -> Release:
     """Make a release of assignments, with people numbered in place of their ids."""
-    names, words = (np.array([str(each) for each in ids], dtype=object) for ids in _ids(log))
+    names, words = (np.array([str(value) for value in ids], dtype=object) for ids in _ids(log))
     table = pa.table(
         {
             "user": pa.array([f"person-{number + 1}" for number in tagging.user.tolist()], pa.string()),

@@ -5,12 +5,12 @@ auditor is told nothing but which method it looks like. ``python tools/planted.p
 """
 
 from headcount.lab.audit.mutants.bounds import BOUNDS
-from headcount.lab.audit.mutants.mutant import Planted
+from headcount.lab.audit.mutants.mutant import Mutant
 from headcount.lab.audit.mutants.noise import NOISES
 from headcount.lab.audit.mutants.reading import READING
 from headcount.lab.audit.mutants.selection import CHOOSING
 from headcount.lab.audit.mutants.spending import SPENDING
 
-PLANTED = (*BOUNDS, *NOISES, *SPENDING, *CHOOSING, *READING)
+MUTANTS = (*BOUNDS, *NOISES, *SPENDING, *CHOOSING, *READING)
 
-__all__ = ["PLANTED", "Planted"]
+__all__ = ["MUTANTS", "Mutant"]

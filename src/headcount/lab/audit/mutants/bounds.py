@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import BoundedCounts, Sample
+from headcount.bounds import BoundedCounts, SampleRecords
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.events.sources.source import open_source
 from headcount.lab.audit.mutants.mutant import (
     EVERYTHING,
+    Mutant,
     Parts,
-    Planted,
     declared,
-    records_of_each,
+    records_per_user,
     rows_of,
     with_counts,
 )
@@ -33,7 +33,7 @@ class PerRow(Parts):
 
     def counted(self, log: EventLog, noise: NoiseSource, engine: Engine) -> BoundedCounts:
         """Count every record, and declare that one of them comes or goes."""
-        return declared(engine.measure(log, Sample(EVERYTHING), noise.key()), 1)
+        return declared(engine.measure(log, SampleRecords(EVERYTHING), noise.key()), 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class NoLimit(Parts):
 
     def counted(self, log: EventLog, noise: NoiseSource, engine: Engine) -> BoundedCounts:
         """Count every record."""
-        return declared(engine.measure(log, Sample(EVERYTHING), noise.key()), self.limit)
+        return declared(engine.measure(log, SampleRecords(EVERYTHING), noise.key()), self.limit)
 
     def finished(self, release: Release, log: EventLog, counts: BoundedCounts) -> Release:  # noqa: ARG002
         """Cut the noisy counts."""
@@ -55,7 +55,7 @@ class OneMore(Parts):
 
     def counted(self, log: EventLog, noise: NoiseSource, engine: Engine) -> BoundedCounts:
         """Keep one record more than is declared."""
-        return declared(engine.measure(log, Sample(self.limit + 1), noise.key()), self.limit)
+        return declared(engine.measure(log, SampleRecords(self.limit + 1), noise.key()), self.limit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,16 +65,16 @@ class PerItem(Parts):
     def read(self, log: EventLog) -> EventLog:
         """Keep so many records of each person and item."""
         rows, had, kept = rows_of(log), Counter[tuple[object, object]](), list[int]()
-        for place, one in enumerate(
+        for place, user_and_item in enumerate(
             zip(rows[log.roles.user].to_pylist(), rows[log.roles.item].to_pylist(), strict=True)
         ):
-            had[one] += 1
-            kept += [place] if had[one] <= self.limit else []
+            had[user_and_item] += 1
+            kept += [place] if had[user_and_item] <= self.limit else []
         return replace(log, source=open_source(rows.take(pa.array(kept, pa.int64()))))
 
     def counted(self, log: EventLog, noise: NoiseSource, engine: Engine) -> BoundedCounts:
         """Count what was kept."""
-        return declared(engine.measure(log, Sample(EVERYTHING), noise.key()), self.limit)
+        return declared(engine.measure(log, SampleRecords(EVERYTHING), noise.key()), self.limit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +93,9 @@ class HeaviestLimit(Parts):
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Look at how many records people have, first, and do not tell."""
-        most = int(records_of_each(log).max(initial=1))
-        made = Parts(limit=most, what=self.what).release(log, grant, noise, engine)
-        return replace(made, noise={}, bounded="", guarantee=self.guarantee(grant), steps=())
+        most = int(records_per_user(log).max(initial=1))
+        release = Parts(limit=most, what=self.what).release(log, grant, noise, engine)
+        return replace(release, noise={}, bounded="", guarantee=self.guarantee(grant), steps=())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,19 +128,19 @@ class Amplified(Parts):
 
 
 BOUNDS = (
-    Planted("noise for a row", "noise pays for one record, where a person has several",
+    Mutant("noise for a row", "noise pays for one record, where a person has several",
             "event-level libraries used for people", PerRow),
-    Planted("clipped after noise", "the limit is held against noisy results, not against a person's records",
+    Mutant("clipped after noise", "the limit is held against noisy results, not against a person's records",
             "bounds given to a sum as clamps of its result", NoLimit),
-    Planted("one record more", "one record more is kept than noise pays for", "off by one", OneMore),
-    Planted("a limit per item", "the limit is for each item, and people have several items",
+    Mutant("one record more", "one record more is kept than noise pays for", "off by one", OneMore),
+    Mutant("a limit per item", "the limit is for each item, and people have several items",
             "a bound per partition without a bound on partitions", PerItem),
-    Planted("noise off by √2", "Laplace noise is scaled to the distance in L2",
+    Mutant("noise off by √2", "Laplace noise is scaled to the distance in L2",
             "norms mixed up", RootOfLimit),
-    Planted("the heaviest person's limit", "the limit is the largest number of records of any person",
+    Mutant("the heaviest person's limit", "the limit is the largest number of records of any person",
             "lpa as published; clamps inferred from the data", HeaviestLimit),
-    Planted("one seed for the sample", "rows are drawn with a fixed seed, so that one person shifts all draws",
+    Mutant("one seed for the sample", "rows are drawn with a fixed seed, so that one person shifts all draws",
             "sample(random_state=0)", ByPosition),
-    Planted("a sample that is no secret", "noise is made smaller by sampling, and who is sampled is known",
+    Mutant("a sample that is no secret", "noise is made smaller by sampling, and who is sampled is known",
             "amplification claimed for a sample by id", Amplified),
 )  # fmt: skip

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headcount._internal.arrays import Floats, Integers
 from headcount.accounting.budget import Grant
-from headcount.bounds import Bounded, BoundedCounts, Sample, Sensitivity
+from headcount.bounds import Bounded, BoundedCounts, SampleRecords, Sensitivity
 from headcount.bounds.bounded import SEAL
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
@@ -21,10 +21,10 @@ from headcount.events.sources.source import TableSource
 from headcount.lab.audit.targets import target
 from headcount.lab.audit.targets_under_audit import Target
 from headcount.methods.counts.simple_random import SimpleRandom
-from headcount.methods.counts.tables import LEVEL, Noised, at_most, noised_tables, release_of, table_of
+from headcount.methods.counts.tables import LEVEL, NoisyTables, at_most, noised_tables, release_of, table_of
 from headcount.methods.method import Method
-from headcount.noise import NoiseSource, law_of
-from headcount.noise.stages import share_out
+from headcount.noise import NoiseSource, noise_distribution_for
+from headcount.noise.stages import split_among_stages
 from headcount.releases.release import Release
 
 EVERYTHING = 1 << 20
@@ -32,7 +32,7 @@ EVERYTHING = 1 << 20
 
 
 @dataclass(frozen=True)
-class Planted:
+class Mutant:
     """A bug: what is wrong, where such bugs are known from, and the method that it was planted into.
 
     ``like`` is the registered method whose neighbours and parameters it is audited with: all that the auditor
@@ -41,7 +41,7 @@ class Planted:
 
     name: str
     wrong: str
-    known: str
+    precedent: str
     kind: type[Any]
     like: str = "sra"
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -57,8 +57,8 @@ class Planted:
 
     def make(self, name: str, parameters: Mapping[str, Any]) -> Method:  # noqa: ARG002 - it is always this one
         """Build the broken method."""
-        made: Method = self.kind(**parameters)
-        return made
+        method: Method = self.kind(**parameters)
+        return method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +74,8 @@ class Parts(SimpleRandom):
         grants = self.paid(log, grant)
         counts = self.counted(log, noise, engine)
         noised = self.noised(log, counts, grants, noise)
-        made = release_of(self, log, guarantee, noised, bounded=at_most(self.limit, log), noise=noise, steps=())
-        return self.finished(made, log, counts)
+        release = release_of(self, log, guarantee, noised, bounded=at_most(self.limit, log), noise=noise, steps=())
+        return self.finished(release, log, counts)
 
     def read(self, log: EventLog) -> EventLog:
         """Say what is read."""
@@ -83,15 +83,15 @@ class Parts(SimpleRandom):
 
     def paid(self, log: EventLog, grant: Grant) -> Mapping[str, Grant]:
         """Share the grant out."""
-        return share_out(self.stages(log, grant.price), grant)
+        return split_among_stages(self.stages(log, grant.cost), grant)
 
     def counted(self, log: EventLog, noise: NoiseSource, engine: Engine) -> BoundedCounts:
         """Bound what each person adds, and count."""
-        return engine.measure(log, Sample(self.limit), noise.key())
+        return engine.measure(log, SampleRecords(self.limit), noise.key())
 
     def noised(
         self, log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource
-    ) -> Noised:
+    ) -> NoisyTables:
         """Spend the grants on noise."""
         return noised_tables(log, counts, grants, noise)
 
@@ -105,7 +105,7 @@ class Parts(SimpleRandom):
 
 def declared(counts: BoundedCounts, l1: int, *, unit: int = 1) -> BoundedCounts:
     """Return counts, in parts of 1 / ``unit``, that are said to move by ``l1`` of these, whatever they do."""
-    return BoundedCounts(*(declared_one(each, l1, unit=unit) for each in (counts.items, counts.edges)))
+    return BoundedCounts(*(declared_one(table, l1, unit=unit) for table in (counts.items, counts.edges)))
 
 
 def declared_one(bounded: Bounded, l1: int, *, unit: int = 1) -> Bounded:
@@ -120,7 +120,7 @@ def rows_of(log: EventLog) -> pa.Table:
     return log.source.table
 
 
-def records_of_each(log: EventLog) -> Integers:
+def records_per_user(log: EventLog) -> Integers:
     """Return how many records each person has."""
     return np.unique(rows_of(log)[log.roles.user].to_numpy(), return_counts=True)[1]
 
@@ -130,7 +130,7 @@ def with_counts(release: Release, log: EventLog, counts: Floats) -> Release:
     return replace(release, tables={**release.tables, "items": _like(release.items, log, counts)})
 
 
-def noised_with(noised: Noised, log: EventLog, counts: Floats) -> Noised:
+def noised_with(noised: NoisyTables, log: EventLog, counts: Floats) -> NoisyTables:
     """Return noisy tables with other counts of items, and intervals around them."""
     return replace(noised, tables={**noised.tables, "items": _like(noised.tables["items"], log, counts)})
 
@@ -142,10 +142,14 @@ def _like(table: pa.Table, log: EventLog, counts: Floats) -> pa.Table:
 
 def by_hand(
     log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource, items: Floats
-) -> Noised:
+) -> NoisyTables:
     """Return items with noise that was drawn elsewhere, and edges with noise that is sound."""
-    law = law_of(counts.items.sensitivity, grants["items"].spend())
-    rest = {name: each for name, each in grants.items() if name != "items"}
-    made = noised_tables(log, counts, rest, noise)
+    law = noise_distribution_for(counts.items.sensitivity, grants["items"].spend())
+    rest = {name: grant for name, grant in grants.items() if name != "items"}
+    noised = noised_tables(log, counts, rest, noise)
     table = table_of(log, "items", np.asarray(items, dtype=np.float64), law.half_width(LEVEL))
-    return replace(made, tables={"items": table, **made.tables}, laws={"items": law, **made.laws})
+    return replace(
+        noised,
+        tables={"items": table, **noised.tables},
+        noise_distributions={"items": law, **noised.noise_distributions},
+    )

@@ -10,11 +10,11 @@ import numpy as np
 
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Grant
-from headcount.bounds import BoundedCounts, part
+from headcount.bounds import BoundedCounts, take_places
 from headcount.events.log import EventLog
-from headcount.lab.audit.mutants.mutant import Parts, Planted, by_hand
-from headcount.methods.counts.tables import Noised, noised_tables
-from headcount.noise import NoiseSource, SeededNoise, add
+from headcount.lab.audit.mutants.mutant import Mutant, Parts, by_hand
+from headcount.methods.counts.tables import NoisyTables, noised_tables
+from headcount.noise import NoiseSource, SeededNoise, add_noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class OwnNoise(Parts, ABC):
 
     def noised(
         self, log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource
-    ) -> Noised:
+    ) -> NoisyTables:
         """Add noise of the scale that pays to items."""
         exact = counts.items.sensitive_values.ravel()
         random = np.random.default_rng(np.frombuffer(noise.key(), dtype=np.uint64))
@@ -74,7 +74,7 @@ class FixedSeed(Parts):
         counts: BoundedCounts,
         grants: Mapping[str, Grant],
         noise: NoiseSource,  # noqa: ARG002
-    ) -> Noised:
+    ) -> NoisyTables:
         """Draw the same noise in every run."""
         return noised_tables(log, counts, grants, SeededNoise(7))
 
@@ -85,10 +85,10 @@ class OneDraw(Parts):
 
     def noised(
         self, log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource
-    ) -> Noised:
+    ) -> NoisyTables:
         """Draw for the first cell, and move all others by as much."""
-        exact, price = counts.items.sensitive_values.ravel(), grants["items"].price
-        moved = add(part(counts.items, [0]), Grant(price), noise).counts - exact[0]
+        exact, price = counts.items.sensitive_values.ravel(), grants["items"].cost
+        moved = add_noise(take_places(counts.items, [0]), Grant(price), noise).counts - exact[0]
         return by_hand(log, counts, grants, noise, exact + moved)
 
 
@@ -98,25 +98,25 @@ class DrawnAgain(Parts):
 
     def noised(
         self, log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource
-    ) -> Noised:
+    ) -> NoisyTables:
         """Draw until all counts can be shown."""
-        prices = {name: each.spend() for name, each in grants.items()}
+        prices = {name: grant.spend() for name, grant in grants.items()}
         while True:
             again = {name: Grant(price) for name, price in prices.items()}
-            made = super().noised(log, counts, again, noise)
-            if min(made.tables["items"]["count"].to_pylist()) >= 0:
-                return made
+            tables = super().noised(log, counts, again, noise)
+            if min(tables.tables["items"]["count"].to_pylist()) >= 0:
+                return tables
 
 
 NOISES = (
-    Planted("floating-point noise", "Laplace noise is drawn and added in floating point",
+    Mutant("floating-point noise", "Laplace noise is drawn and added in floating point",
             "Mironov 2012; most early libraries", FloatNoise),
-    Planted("two zeros", "whole noise is a sign and a size, so that zero comes up twice",
+    Mutant("two zeros", "whole noise is a sign and a size, so that zero comes up twice",
             "two-sided geometric noise by hand", ZeroTwice),
-    Planted("coarse noise", "noise is rounded to steps of four before it is added to whole counts",
+    Mutant("coarse noise", "noise is rounded to steps of four before it is added to whole counts",
             "noise in another unit than the data", CoarseNoise),
-    Planted("a fixed seed", "noise has a seed that stands in the code", "np.random.seed(7) left in", FixedSeed),
-    Planted("one draw for all", "all cells get the same draw of noise", "a scalar added to a vector", OneDraw),
-    Planted("drawn again if negative", "noise is drawn anew until no count is negative",
+    Mutant("a fixed seed", "noise has a seed that stands in the code", "np.random.seed(7) left in", FixedSeed),
+    Mutant("one draw for all", "all cells get the same draw of noise", "a scalar added to a vector", OneDraw),
+    Mutant("drawn again if negative", "noise is drawn anew until no count is negative",
             "truncation by rejection", DrawnAgain),
 )  # fmt: skip

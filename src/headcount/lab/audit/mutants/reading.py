@@ -14,8 +14,8 @@ from headcount.bounds import BoundedCounts
 from headcount.errors import DataError
 from headcount.events.log import EventLog
 from headcount.events.sources.source import open_source
-from headcount.lab.audit.mutants.mutant import Parts, Planted, noised_with, records_of_each, rows_of, with_counts
-from headcount.methods.counts.tables import Noised
+from headcount.lab.audit.mutants.mutant import Mutant, Parts, noised_with, records_per_user, rows_of, with_counts
+from headcount.methods.counts.tables import NoisyTables
 from headcount.noise import NoiseSource
 from headcount.releases.release import Release
 
@@ -28,7 +28,7 @@ class Refuses(Parts):
 
     def read(self, log: EventLog) -> EventLog:
         """Look for outliers."""
-        if records_of_each(log).max(initial=0) > 4 * self.limit:
+        if records_per_user(log).max(initial=0) > 4 * self.limit:
             raise DataError("a person has suspiciously many records", remedy="clean the log first")
         return log
 
@@ -64,19 +64,19 @@ class Seldom(Parts):
 
     def noised(
         self, log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource
-    ) -> Noised:
+    ) -> NoisyTables:
         """Give noise up where a draw goes wrong."""
-        made = super().noised(log, counts, grants, noise)
+        tables = super().noised(log, counts, grants, noise)
         if int.from_bytes(noise.key()[:8], "little") % _SELDOM:
-            return made
-        return noised_with(made, log, counts.items.sensitive_values.ravel().astype(np.float64))
+            return tables
+        return noised_with(tables, log, counts.items.sensitive_values.ravel().astype(np.float64))
 
 
 READING = (
-    Planted("refused for what somebody wrote", "a release fails if a person has very many records",
+    Mutant("refused for what somebody wrote", "a release fails if a person has very many records",
             "input checks that raise", Refuses),
-    Planted("a type inferred from content", "one gap makes a column fractional, and no item matches any more",
+    Mutant("a type inferred from content", "one gap makes a column fractional, and no item matches any more",
             "pandas: integers with a gap become floats", InferredType),
-    Planted("not a number", "one gap makes every count NaN", "NaN in a sum", NotANumber),
-    Planted("once in 100,000", "one release in a hundred thousand has no noise", "errors that fail open", Seldom),
+    Mutant("not a number", "one gap makes every count NaN", "NaN in a sum", NotANumber),
+    Mutant("once in 100,000", "one release in a hundred thousand has no noise", "errors that fail open", Seldom),
 )  # fmt: skip

@@ -9,17 +9,17 @@ import numpy as np
 import pyarrow as pa
 
 from headcount.accounting.budget import Grant
-from headcount.accounting.noise_distributions import Law
+from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Bounded, BoundedCounts, Scored, Sensitivity, SparseCounts
 from headcount.bounds.bounded import SEAL
 from headcount.engines.engine import Engine
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
-from headcount.lab.audit.mutants.mutant import Parts, Planted, by_hand, rows_of, with_counts
-from headcount.methods.counts.tables import Noised
+from headcount.lab.audit.mutants.mutant import Mutant, Parts, by_hand, rows_of, with_counts
+from headcount.methods.counts.tables import NoisyTables
 from headcount.methods.rankings.ranking import Ranked
 from headcount.methods.rankings.top_k import DirectTopK
-from headcount.noise import NoiseSource, add, choose
+from headcount.noise import NoiseSource, add_noise, choose_candidate
 from headcount.releases.release import Release
 
 
@@ -29,8 +29,8 @@ class InferredDomain(Parts):
 
     def read(self, log: EventLog) -> EventLog:
         """Take the catalogue from the data."""
-        seen = {each for each in rows_of(log)[log.roles.item].to_pylist() if each is not None}
-        return replace(log, catalogue=Catalogue.of(sorted(seen) or [log.catalogue.ids[0]]))
+        listed_items = {item for item in rows_of(log)[log.roles.item].to_pylist() if item is not None}
+        return replace(log, catalogue=Catalogue.of(sorted(listed_items) or [log.catalogue.ids[0]]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,13 +58,13 @@ class HalfMissing(DirectTopK):
 
     def _ranked(
         self, counts: Bounded | SparseCounts, grant: Grant, noise: NoiseSource
-    ) -> tuple[Ranked, Law | None]:
+    ) -> tuple[Ranked, NoiseDistribution | None]:
         """Choose the item that is furthest ahead of all others."""
         if not isinstance(counts, Bounded):
             raise TypeError("this bug is for few cells")
         exact = counts.sensitive_values.ravel()
         ahead = 2 * exact - exact.sum()
-        return Ranked([choose(Scored(ahead, 1, SEAL), grant, noise)]), None
+        return Ranked([choose_candidate(Scored(ahead, 1, SEAL), grant, noise)]), None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class ExactOrder(DirectTopK):
 
     def _ranked(
         self, counts: Bounded | SparseCounts, grant: Grant, noise: NoiseSource
-    ) -> tuple[Ranked, Law | None]:
+    ) -> tuple[Ranked, NoiseDistribution | None]:
         """Sort the winners."""
         ranked, law = super()._ranked(counts, grant, noise)
         if not isinstance(counts, Bounded):
@@ -88,10 +88,10 @@ class NoNoiseOnQueries(Parts):
 
     def noised(
         self, log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource
-    ) -> Noised:
+    ) -> NoisyTables:
         """Draw one threshold, and say of each item whether it is above."""
         zero = Bounded(np.zeros(1, dtype=np.int64), Sensitivity.of_l1(self.limit), SEAL)
-        threshold = add(zero, Grant(grants["items"].price), noise).counts[0] + 1
+        threshold = add_noise(zero, Grant(grants["items"].cost), noise).counts[0] + 1
         above = counts.items.sensitive_values.ravel() >= threshold
         return by_hand(log, counts, grants, noise, above.astype(np.float64))
 
@@ -112,25 +112,25 @@ class TellsRows(Parts):
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Say it in passing."""
-        made = super().release(log, grant, noise, engine)
-        return replace(made, steps=(f"Read {rows_of(log).num_rows} events.", *made.steps))
+        release = super().release(log, grant, noise, engine)
+        return replace(release, steps=(f"Read {rows_of(log).num_rows} events.", *release.steps))
 
 
 CHOOSING = (
-    Planted("the domain is what occurs", "items that nobody has are not in the release",
+    Mutant("the domain is what occurs", "items that nobody has are not in the release",
             "GROUP BY; categories inferred from the data", InferredDomain),
-    Planted("a true count of one", "cells get noise, and those with a true count below 1 are left out",
+    Mutant("a true count of one", "cells get noise, and those with a true count below 1 are left out",
             "sparse tables", TrueThreshold),
-    Planted("a threshold without noise", "items with a true count below 3 are left out",
+    Mutant("a threshold without noise", "items with a true count below 3 are left out",
             "small-cell suppression before noise", Anonymous),
-    Planted("a missing half", "ε/Δ in the exponent, for scores that a person raises and lowers",
+    Mutant("a missing half", "ε/Δ in the exponent, for scores that a person raises and lowers",
             "the exponential mechanism without its factor of 2", HalfMissing, like="top-k"),
-    Planted("winners in exact order", "a private choice of items is shown in the order of exact counts",
+    Mutant("winners in exact order", "a private choice of items is shown in the order of exact counts",
             "ORDER BY after the mechanism", ExactOrder, like="top-k", parameters={"k": 2}),
-    Planted("one noisy threshold for all", "a noisy threshold is used again and again, against exact counts",
+    Mutant("one noisy threshold for all", "a noisy threshold is used again and again, against exact counts",
             "sparse vector variants in Lyu, Su and Li 2017", NoNoiseOnQueries),
-    Planted("the true total", "noisy counts are made to add up to the exact total",
+    Mutant("the true total", "noisy counts are made to add up to the exact total",
             "post-processing that looks at the data", TrueTotal),
-    Planted("rows in the story", "what is told about a release says how many rows were read",
+    Mutant("rows in the story", "what is told about a release says how many rows were read",
             "logs and metadata", TellsRows),
 )  # fmt: skip

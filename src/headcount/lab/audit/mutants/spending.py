@@ -9,17 +9,17 @@ from decimal import Decimal
 
 import numpy as np
 
-from headcount.accounting.budget import Grant, Priced
+from headcount.accounting.budget import CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee
-from headcount.accounting.noise_distributions import Law
+from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Bounded, BoundedCounts, SparseCounts, count_scores
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
-from headcount.lab.audit.mutants.mutant import Parts, Planted, noised_with
-from headcount.methods.counts.tables import Noised, noised_tables
+from headcount.lab.audit.mutants.mutant import Mutant, Parts, noised_with
+from headcount.methods.counts.tables import NoisyTables, noised_tables
 from headcount.methods.rankings.ranking import Ranked
 from headcount.methods.rankings.top_k import DirectTopK
-from headcount.noise import NoiseSource, peel
+from headcount.noise import NoiseSource, choose_top_k
 from headcount.releases.release import Release
 
 DELTA = Decimal("1e-6")
@@ -41,14 +41,14 @@ class RootComposition(Parts):
 
     def noised(
         self, log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource
-    ) -> Noised:
+    ) -> NoisyTables:
         """Draw nine times."""
-        thirds = {name: each.spend().epsilon / 3 for name, each in grants.items()}
+        thirds = {name: grant.spend().epsilon / 3 for name, grant in grants.items()}
         rounds = [
             noised_tables(log, counts, {name: Grant(third) for name, third in thirds.items()}, noise)
             for _ in range(9)
         ]
-        return noised_with(rounds[0], log, np.mean([each.tables["items"]["count"] for each in rounds], axis=0))
+        return noised_with(rounds[0], log, np.mean([part.tables["items"]["count"] for part in rounds], axis=0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,35 +67,35 @@ class NoDeltaTerm(Parts):
 class FlippedAsGumbel(DirectTopK):
     """Eight rounds of permute-and-flip at ρ = ε²/8 each, which holds for Gumbel noise."""
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Promise ε and δ."""
         return replace(super().guarantee(priced), delta=priced.delta)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Turn ε and δ into eight rounds, and peel the best item in each."""
         price = grant.spend()
-        each = price.rho.sqrt().quantize(Decimal("1e-9"))  # so that 8 · ε²/8 is ρ
-        made = super().release(log, Grant(each * 8), noise, engine)
-        return replace(made, guarantee=self.guarantee(price))
+        epsilon_per_round = price.rho.sqrt().quantize(Decimal("1e-9"))  # so that 8 · ε²/8 is ρ
+        release = super().release(log, Grant(epsilon_per_round * 8), noise, engine)
+        return replace(release, guarantee=self.guarantee(price))
 
     def _ranked(
         self, counts: Bounded | SparseCounts, grant: Grant, noise: NoiseSource
-    ) -> tuple[Ranked, Law | None]:
+    ) -> tuple[Ranked, NoiseDistribution | None]:
         """Peel eight times, and rank the winner of most rounds first."""
         if not isinstance(counts, Bounded):
             raise TypeError("this bug is for few cells")
         part = grant.spend().epsilon / 8
-        won = [peel(count_scores(counts), 1, Grant(part), noise)[0] for _ in range(8)]
+        won = [choose_top_k(count_scores(counts), 1, Grant(part), noise)[0] for _ in range(8)]
         return Ranked([max(won, key=lambda item: (won.count(item), -item))]), None
 
 
 SPENDING = (
-    Planted("each table gets all of ε", "two tables of the same people are paid with the whole ε each",
+    Mutant("each table gets all of ε", "two tables of the same people are paid with the whole ε each",
             "double spending; parallel composition over people who are in both", SpendsTwice),
-    Planted("costs added up in squares", "nine rounds for ε / 3 each, as advanced composition has it, without a δ",
+    Mutant("costs added up in squares", "nine rounds for ε / 3 each, as advanced composition has it, without a δ",
             "wrong composition", RootComposition),
-    Planted("ρ without its δ term", "Gaussian noise is drawn for ρ = ε²/2, whatever δ is",
+    Mutant("ρ without its δ term", "Gaussian noise is drawn for ρ = ε²/2, whatever δ is",
             "conversion between zCDP and (ε, δ)", NoDeltaTerm, parameters={"noise": "gaussian"}, delta=DELTA),
-    Planted("permute-and-flip as Gumbel", "rounds of permute-and-flip are priced at ρ = ε²/8",
+    Mutant("permute-and-flip as Gumbel", "rounds of permute-and-flip are priced at ρ = ε²/8",
             "opendp#2911", FlippedAsGumbel, like="top-k", delta=DELTA),
 )  # fmt: skip

@@ -41,7 +41,9 @@ class Publication(_Frozen):
     @property
     def heading(self) -> str:
         """Whose it is, and about which methods: what its readers know it by."""
-        return f"{' & '.join(each.split()[-1] for each in self.authors.split(', '))}: {', '.join(self.methods)}"
+        return (
+            f"{' & '.join(author.split()[-1] for author in self.authors.split(', '))}: {', '.join(self.methods)}"
+        )
 
     @property
     def reference(self) -> str:
@@ -75,10 +77,10 @@ class PaperData(_Stands):
 
     def at_hand(self, form_of: Callable[[str], Kind | None]) -> PaperData:
         """Return it with what is taken for it; ``form_of`` says in which form a data set is there."""
-        for each in self.first:
-            form = form_of(each.name)
-            if form not in (None, "stand-in") and each.form in (None, form):
-                return PaperData(paper=self.paper, **each.model_dump(exclude={"form"}))
+        for candidate in self.first:
+            form = form_of(candidate.name)
+            if form not in (None, "stand-in") and candidate.form in (None, form):
+                return PaperData(paper=self.paper, **candidate.model_dump(exclude={"form"}))
         return self
 
 
@@ -118,13 +120,13 @@ class Section(_Frozen):
     figures: list[str]
     picture: list[Pictures] = []
 
-    def has(self, claim: Claim) -> bool:
+    def covers(self, claim: Claim) -> bool:
         """Tell whether a claim belongs to it."""
         return claim.figure in self.figures
 
     def drawn(self, datasets: Mapping[str, Dataset]) -> list[Picture]:
         """Return its charts for the data there are."""
-        return [each for pictures in self.picture for each in drawn(pictures, datasets)]
+        return [picture for pictures in self.picture for picture in drawn(pictures, datasets)]
 
 
 class Claims(_Frozen):
@@ -137,11 +139,11 @@ class Claims(_Frozen):
 
     def data(self, name: str) -> PaperData:
         """Return what stands for a data set of the paper."""
-        return next(each for each in self.dataset if each.paper == name)
+        return next(dataset for dataset in self.dataset if dataset.paper == name)
 
     def at_hand(self, form_of: Callable[[str], Kind | None]) -> Claims:
         """Return the claims with the data that are taken for those of the paper."""
-        return self.model_copy(update={"dataset": [each.at_hand(form_of) for each in self.dataset]})
+        return self.model_copy(update={"dataset": [dataset.at_hand(form_of) for dataset in self.dataset]})
 
     def with_parts(self, parts: Collection[str]) -> Claims:
         """Return the claims where some data are but a part of those of the paper, and so not the same."""
@@ -151,7 +153,7 @@ class Claims(_Frozen):
             changed = {"same": False, "note": "a part of the data of the paper"}
             return data.model_copy(update=changed) if is_part else data
 
-        return self.model_copy(update={"dataset": [less(each) for each in self.dataset]})
+        return self.model_copy(update={"dataset": [less(dataset) for dataset in self.dataset]})
 
 
 def read_claims(name: str) -> Claims:
@@ -173,7 +175,7 @@ def parse_claims(text: str, where: str) -> Claims:
         raise DataError(f"{where} is not TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(each) for each in first["loc"])
+        place = ".".join(str(part) for part in first["loc"])
         raise DataError(f"{where}: {place}: {first['msg']}", remedy="see headcount.lab.replicate") from error
     _check_claims(claims, where)
     _check_pictures(claims, where)
@@ -182,13 +184,13 @@ def parse_claims(text: str, where: str) -> Claims:
 
 def _check_claims(claims: Claims, where: str) -> None:
     """Refuse claims that cannot be told apart, or that no section or data set knows."""
-    ids = Counter(each.id for each in claims.claim)
+    ids = Counter(entry.id for entry in claims.claim)
     shown = Counter(figure for section in claims.section for figure in section.figures)
-    known = {each.paper for each in claims.dataset}
+    dataset_names = {entry.paper for entry in claims.dataset}
     for claim in claims.claim:
         if ids[claim.id] > 1:
             raise DataError(f"{where} has two claims {claim.id!r}", remedy="rename one")
-        strange = [each.dataset for each in claim.cases if each.dataset not in known]
+        strange = [entry.dataset for entry in claim.cases if entry.dataset not in dataset_names]
         if strange:
             raise DataError(f"{where}: claim {claim.id!r} is about {strange[0]!r}, which is no data set of it")
         if not claim.cases and not isinstance(claim.judge, NotInTheText):
@@ -201,14 +203,18 @@ def _check_claims(claims: Claims, where: str) -> None:
 
 def _check_pictures(claims: Claims, where: str) -> None:
     """Refuse charts that would overwrite each other, or of data that the paper does not have."""
-    known = [each.paper for each in claims.dataset]
-    seen = set()
-    for picture in (each for section in claims.section for pictures in section.picture for each in pictures):
-        strange = [each for each in picture.datasets if each not in known]
+    dataset_names = [entry.paper for entry in claims.dataset]
+    chart_names = set()
+    for picture in (entry for section in claims.section for pictures in section.picture for entry in pictures):
+        strange = [entry for entry in picture.datasets if entry not in dataset_names]
         if strange:
             raise DataError(f"{where}: picture {picture.name!r} is of {strange[0]!r}, which is no data set of it")
-        shown = [(each,) for each in picture.datasets or known] if picture.kind == "curves" else [tuple(known)]
-        for name in (picture.on(*each).name for each in shown):
-            if name in seen:
+        shown = (
+            [(entry,) for entry in picture.datasets or dataset_names]
+            if picture.kind == "curves"
+            else [tuple(dataset_names)]
+        )
+        for name in (picture.on(*entry).name for entry in shown):
+            if name in chart_names:
                 raise DataError(f"{where} has two pictures {name!r}", remedy="rename one, or use {dataset}")
-            seen.add(name)
+            chart_names.add(name)

@@ -16,9 +16,9 @@ from headcount.lab.replicate.claims.judge import (
     OfMetric,
     all_hold,
     clearly,
+    format_places,
     lowest_places,
     place_shown,
-    places_shown,
 )
 from headcount.lab.replicate.results import ROUNDING, Estimate, MissingResultError, Points, Results, number
 
@@ -42,16 +42,16 @@ class Valley(MethodByMethod):
             raise ValueError("between goes from the smaller to the larger")
         return self
 
-    def seen(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
+    def judge_method(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
         """Look at the shape of the curve."""
-        points = self.found(results, dataset, table, method)
+        points = self.select_points(results, dataset, table, method)
         curve = list(points.items())
-        (first, last), inner = (curve[0][1], curve[-1][1]), [each for _, each in curve[1:-1]]
-        lowest = min(curve, key=lambda each: each[1].mean)
+        (first, last), inner = (curve[0][1], curve[-1][1]), [point for _, point in curve[1:-1]]
+        lowest = min(curve, key=lambda point: point[1].mean)
         holds: Holds = None
-        if any(clearly(each, first) and clearly(each, last) for each in inner):
+        if any(clearly(point, first) and clearly(point, last) for point in inner):
             holds = True
-        elif any(all(clearly(end, each) for each in inner) for end in (first, last)):
+        elif any(all(clearly(end, point) for point in inner) for end in (first, last)):
             holds = False
         holds = all_hold([holds, self._there(lowest_places(points))])
         return Judgement(holds, f"from {first.shown} to {last.shown}, lowest {place_shown(lowest)}")
@@ -71,15 +71,15 @@ class LowestAt(MethodByMethod):
     rule: Literal["lowest at"]
     at: float
 
-    def seen(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
+    def judge_method(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
         """Hold the point against all others of the curve."""
-        curve = self.found(results, dataset, table, method)
-        here = next(each for (_, x), each in curve.items() if x == self.at)
-        others = [each for (_, x), each in curve.items() if x != self.at]
-        holds = True if all(clearly(here, each) for each in others) else None
-        if any(clearly(each, here) for each in others):
+        curve = self.select_points(results, dataset, table, method)
+        here = next(point for (_, x), point in curve.items() if x == self.at)
+        others = [point for (_, x), point in curve.items() if x != self.at]
+        holds = True if all(clearly(here, point) for point in others) else None
+        if any(clearly(point, here) for point in others):
             holds = False
-        lowest = min(curve.items(), key=lambda each: each[1].mean)
+        lowest = min(curve.items(), key=lambda point: point[1].mean)
         return Judgement(holds, f"{here.shown} there, lowest {place_shown(lowest)}")
 
 
@@ -91,21 +91,21 @@ class LowestEarlier(MethodByMethod):
     earlier: str
     later: str
 
-    def seen(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
+    def judge_method(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
         """Compare where two curves may have their lowest points."""
         first, second = (
             lowest_places(self._curve(results, dataset, table, method, which))
             for which in (self.earlier, self.later)
         )
         holds = True if max(first) < min(second) else False if min(first) >= max(second) else None
-        said = f"lowest at {places_shown(first)} ({self.earlier}) and {places_shown(second)} ({self.later})"
-        return Judgement(holds, said)
+        text = f"lowest at {format_places(first)} ({self.earlier}) and {format_places(second)} ({self.later})"
+        return Judgement(holds, text)
 
     def _curve(self, results: Results, dataset: str, table: str, method: str, which: str) -> Points:
         if self.by == "table":
-            return self.found(results, dataset, which, method)
-        found = self.found(results, dataset, table, method)
-        return {key: each for key, each in found.items() if key[0] == float(which)}
+            return self.select_points(results, dataset, which, method)
+        points = self.select_points(results, dataset, table, method)
+        return {key: estimate for key, estimate in points.items() if key[0] == float(which)}
 
 
 class Trend(MethodByMethod):
@@ -117,17 +117,17 @@ class Trend(MethodByMethod):
 
     rule: Literal["falls", "rises"]
 
-    def seen(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
+    def judge_method(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
         """Look at the whole curve."""
-        curve = _curve(self.found(results, dataset, table, method))
+        curve = _curve(self.select_points(results, dataset, table, method))
         ends, sign = list(curve.values()), 1.0 if self.rule == "falls" else -1.0
         rise = _rise(ends)
-        said = f"from {ends[0].shown} to {ends[-1].shown}, {_line(rise)}"
+        text = f"from {ends[0].shown} to {ends[-1].shown}, {_line(rise)}"
         back = _step_back(curve, sign)
         if back is None:
-            return Judgement(clearly(rise, _NOTHING, sign), said)
-        earlier, later = (f"{each.shown} at {number(place)}" for place, each in back)
-        return Judgement(False, f"{said}, but {later} after {earlier}")
+            return Judgement(clearly(rise, _NOTHING, sign), text)
+        earlier, later = (f"{estimate.shown} at {number(place)}" for place, estimate in back)
+        return Judgement(False, f"{text}, but {later} after {earlier}")
 
 
 class FallsSlower(OfMetric):
@@ -142,14 +142,17 @@ class FallsSlower(OfMetric):
     def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Compare by how much curves fall."""
         ours, others = (
-            {each: _rise(list(_curve(self.found(results, dataset, table, each)).values())) for each in side}
+            {
+                method: _rise(list(_curve(self.select_points(results, dataset, table, method)).values()))
+                for method in side
+            }
             for side in (self.methods, self.than)
         )
         outcomes = [clearly(a, b, -1.0) for a in ours.values() for b in others.values()]
-        if any(clearly(each, _NOTHING, -1.0) for each in (ours | others).values()):
+        if any(clearly(estimate, _NOTHING, -1.0) for estimate in (ours | others).values()):
             outcomes.append(False)
-        said = "; ".join(f"{name}: {_line(each)}" for name, each in (ours | others).items())
-        return Judgement(all_hold(outcomes), said)
+        text = "; ".join(f"{name}: {_line(estimate)}" for name, estimate in (ours | others).items())
+        return Judgement(all_hold(outcomes), text)
 
 
 _NOTHING = Estimate.of([0.0])
@@ -163,7 +166,7 @@ def _curve(points: Points) -> dict[float, Estimate]:
     if max(axes) < _FEWEST:
         raise MissingResultError("a trend takes two points at least, and there is one")
     along = axes.index(max(axes))
-    return {key[along] or 0.0: each for key, each in points.items()}
+    return {key[along] or 0.0: estimate for key, estimate in points.items()}
 
 
 def _rise(curve: Sequence[Estimate]) -> Estimate:
@@ -172,7 +175,7 @@ def _rise(curve: Sequence[Estimate]) -> Estimate:
     >>> _rise([Estimate.of(runs) for runs in ([3.0, 4.0], [1.0, 2.0], [2.0, 3.0])]).mean
     -1.0
     """
-    runs = np.array([each.runs for each in curve])
+    runs = np.array([estimate.runs for estimate in curve])
     place = np.arange(len(curve)) - (len(curve) - 1) / 2
     rises = (len(curve) - 1) * (place @ (runs - runs[0])) / (place @ place)
     rises[np.abs(rises) <= ROUNDING * np.abs(runs).max()] = 0.0
@@ -188,5 +191,5 @@ def _step_back(curve: Mapping[float, Estimate], sign: float) -> tuple[_Point, _P
 def _line(rise: Estimate) -> str:
     if not any(rise.runs):
         return "the line through all points is level"
-    fall = Estimate.of([-each for each in rise.runs])
+    fall = Estimate.of([-run for run in rise.runs])
     return f"the line through all points {f'rises by {rise.shown}' if rise.mean > 0 else f'falls by {fall.shown}'}"

@@ -57,7 +57,9 @@ class OfMetric(Judged):
     epsilon: list[PositiveFloat] = []
     x: list[float] = []
 
-    def found(self, results: Results, dataset: str, table: str, method: str, metric: str | None = None) -> Points:
+    def select_points(
+        self, results: Results, dataset: str, table: str, method: str, metric: str | None = None
+    ) -> Points:
         """Return the estimates of one method in one case."""
         return results.points(
             experiment=self.experiment,
@@ -75,12 +77,14 @@ class MethodByMethod(OfMetric):
 
     def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Look at each method, and sum up."""
-        seen = [self.seen(results, dataset, table, method) for method in self.methods]
-        said = "; ".join(f"{method} {each.measured}" for method, each in zip(self.methods, seen, strict=True))
-        return Judgement(all_hold(each.holds for each in seen), said)
+        judgements = [self.judge_method(results, dataset, table, method) for method in self.methods]
+        text = "; ".join(
+            f"{method} {judgement.measured}" for method, judgement in zip(self.methods, judgements, strict=True)
+        )
+        return Judgement(all_hold(judgement.holds for judgement in judgements), text)
 
     @abstractmethod
-    def seen(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
+    def judge_method(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
         """Look at one method."""
 
 
@@ -116,11 +120,11 @@ def all_hold(outcomes: Iterable[Holds]) -> Holds:
 
 def lowest_places(curve: Points) -> list[float]:
     """Return where a curve may have its lowest point: all that are not clearly above the lowest mean."""
-    best = min(curve.values(), key=lambda each: each.mean)
-    return [x for (_, x), each in curve.items() if x is not None and each.low <= best.high]
+    best = min(curve.values(), key=lambda estimate: estimate.mean)
+    return [x for (_, x), estimate in curve.items() if x is not None and estimate.low <= best.high]
 
 
-def places_shown(places: Sequence[float]) -> str:
+def format_places(places: Sequence[float]) -> str:
     """Say where something may be."""
     return number(places[0]) if len(places) == 1 else f"{number(min(places))} to {number(max(places))}"
 
@@ -131,21 +135,21 @@ def place_shown(point: tuple[Key, Estimate]) -> str:
     return f"at {number(x or 0)} with {estimate.shown}"
 
 
-def points_shown(points: Points) -> str:
+def format_points(points: Points) -> str:
     """Say where each number was found, or of many numbers which is the smallest and which the largest."""
     several = [len({key[place] for key in points}) > 1 for place in (0, 1)]
 
-    def said(key: Key) -> str:
+    def format_key(key: Key) -> str:
         at = [f"ε = {number(key[0])}"] if several[0] and key[0] is not None else []
         at += [number(key[1])] if several[1] and key[1] is not None else []
         return points[key].shown + (f" at {' and '.join(at)}" if at else "")
 
     if len(points) <= _LISTED:
-        return ", ".join(map(said, points))
+        return ", ".join(map(format_key, points))
     order = sorted(points, key=lambda key: points[key].mean)
-    return f"from {said(order[0])} to {said(order[-1])} ({len(points)} points)"
+    return f"from {format_key(order[0])} to {format_key(order[-1])} ({len(points)} points)"
 
 
-def methods_shown(found: Mapping[str, Points]) -> str:
+def format_methods(points_by_method: Mapping[str, Points]) -> str:
     """Say what was found of each method."""
-    return ", ".join(f"{name} {points_shown(points)}" for name, points in found.items())
+    return ", ".join(f"{name} {format_points(points)}" for name, points in points_by_method.items())

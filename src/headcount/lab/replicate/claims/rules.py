@@ -21,8 +21,8 @@ from headcount.lab.replicate.claims.judge import (
     OfMetric,
     all_hold,
     clearly,
-    methods_shown,
-    points_shown,
+    format_methods,
+    format_points,
     within,
 )
 from headcount.lab.replicate.results import Estimate, Key, Results, number
@@ -42,18 +42,18 @@ class Order(OfMetric):
 
     def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Compare all pairs, or the best two."""
-        ours = {each: self.found(results, dataset, table, each) for each in self.methods}
-        others = {each: self.found(results, dataset, table, each) for each in self.than}
+        ours = {method: self.select_points(results, dataset, table, method) for method in self.methods}
+        others = {method: self.select_points(results, dataset, table, method) for method in self.than}
         sign = 1.0 if self.rule == "below" else -1.0
         outcomes: list[tuple[Holds, Key]] = []
         for key in next(iter(ours.values())):
             left, right = ([points[key] for points in side.values()] for side in (ours, others))
             if self.best:
-                left, right = ([min(side, key=lambda each: sign * each.mean)] for side in (left, right))
+                left, right = ([min(side, key=lambda estimate: sign * estimate.mean)] for side in (left, right))
             outcomes += [(clearly(a, b, sign, self.factor), key) for a in left for b in right]
         held = f" {number(self.factor)} times" if self.factor != 1 else ""
-        said = f"{methods_shown(ours)} against{held} {methods_shown(others)}"
-        return Judgement(all_hold(holds for holds, _ in outcomes), said)
+        text = f"{format_methods(ours)} against{held} {format_methods(others)}"
+        return Judgement(all_hold(holds for holds, _ in outcomes), text)
 
 
 class WithinFactor(OfMetric):
@@ -68,11 +68,13 @@ class WithinFactor(OfMetric):
 
     def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Compare all pairs, on both sides."""
-        ours = {each: self.found(results, dataset, table, each) for each in self.methods}
-        others = {each: self.found(results, dataset, table, each) for each in self.than}
+        ours = {method: self.select_points(results, dataset, table, method) for method in self.methods}
+        others = {method: self.select_points(results, dataset, table, method) for method in self.than}
         outcomes = [self._near(a[key], b[key]) for a in ours.values() for b in others.values() for key in a]
-        said = f"{methods_shown(ours)} against {methods_shown(others)} (within a factor of {number(self.factor)})"
-        return Judgement(all_hold(outcomes), said)
+        text = (
+            f"{format_methods(ours)} against {format_methods(others)} (within a factor of {number(self.factor)})"
+        )
+        return Judgement(all_hold(outcomes), text)
 
     def _near(self, a: Estimate, b: Estimate) -> Holds:
         if a.high <= self.factor * b.low and b.high <= self.factor * a.low:
@@ -86,12 +88,12 @@ class MetricOrder(MethodByMethod):
     rule: Literal["metric below"]
     than_metric: str
 
-    def seen(self, results: Results, dataset: str, table: str, method: str) -> Judgement:  # noqa: ARG002
+    def judge_method(self, results: Results, dataset: str, table: str, method: str) -> Judgement:  # noqa: ARG002
         """Compare the metric of edges with the other metric of items."""
-        lower = self.found(results, dataset, "edges", method)
-        upper = self.found(results, dataset, "items", method, self.than_metric)
+        lower = self.select_points(results, dataset, "edges", method)
+        upper = self.select_points(results, dataset, "items", method, self.than_metric)
         holds = all_hold(clearly(lower[key], upper[key], 1.0) for key in lower)
-        return Judgement(holds, f"{points_shown(lower)} against {points_shown(upper)}")
+        return Judgement(holds, f"{format_points(lower)} against {format_points(upper)}")
 
 
 class AgainstValue(OfMetric):
@@ -106,16 +108,18 @@ class AgainstValue(OfMetric):
 
     def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Hold every interval against the value."""
-        found = {each: self.found(results, dataset, table, each) for each in self.methods}
+        points_by_method = {method: self.select_points(results, dataset, table, method) for method in self.methods}
         sign = 1.0 if self.rule == "at most" else -1.0
         fixed = Estimate.of([self.value])
         outcomes: list[Holds] = []
-        for key in next(iter(found.values())):
-            there = [points[key] for points in found.values()]
+        for key in next(iter(points_by_method.values())):
+            there = [points[key] for points in points_by_method.values()]
             if self.best:
-                there = [min(there, key=lambda each: sign * each.mean)]
-            outcomes += [within(each, fixed, sign) for each in there]
-        return Judgement(all_hold(outcomes), f"{methods_shown(found)} ({self.rule} {number(self.value)})")
+                there = [min(there, key=lambda estimate: sign * estimate.mean)]
+            outcomes += [within(estimate, fixed, sign) for estimate in there]
+        return Judgement(
+            all_hold(outcomes), f"{format_methods(points_by_method)} ({self.rule} {number(self.value)})"
+        )
 
 
 class Between(OfMetric):
@@ -133,15 +137,15 @@ class Between(OfMetric):
 
     def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Hold every interval against both values."""
-        found = {each: self.found(results, dataset, table, each) for each in self.methods}
+        points_by_method = {method: self.select_points(results, dataset, table, method) for method in self.methods}
         low, high = Estimate.of([self.low]), Estimate.of([self.high])
         outcomes = [
-            all_hold([within(each, low, -1.0), within(each, high, 1.0)])
-            for points in found.values()
-            for each in points.values()
+            all_hold([within(estimate, low, -1.0), within(estimate, high, 1.0)])
+            for points in points_by_method.values()
+            for estimate in points.values()
         ]
-        said = f"{methods_shown(found)} (between {number(self.low)} and {number(self.high)})"
-        return Judgement(all_hold(outcomes), said)
+        text = f"{format_methods(points_by_method)} (between {number(self.low)} and {number(self.high)})"
+        return Judgement(all_hold(outcomes), text)
 
 
 class Drawn(MethodByMethod):
@@ -150,11 +154,15 @@ class Drawn(MethodByMethod):
     rule: Literal["drawn"]
     value: float
 
-    def seen(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
+    def judge_method(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
         """Look whether a single outcome is one that we could have had."""
-        runs = [run for each in self.found(results, dataset, table, method).values() for run in each.runs]
-        said = f"{number(min(runs))} to {number(max(runs))}, on average {Estimate.of(runs).shown}"
-        return Judgement(min(runs) <= self.value <= max(runs), said)
+        runs = [
+            run
+            for estimate in self.select_points(results, dataset, table, method).values()
+            for run in estimate.runs
+        ]
+        text = f"{number(min(runs))} to {number(max(runs))}, on average {Estimate.of(runs).shown}"
+        return Judgement(min(runs) <= self.value <= max(runs), text)
 
 
 class Equals(Judged):
@@ -166,16 +174,16 @@ class Equals(Judged):
     def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Compare number by number."""
         outcomes: list[Holds] = []
-        said = []
+        texts = []
         for metric, value in self.metrics.items():
             for method in self.methods:
                 points = results.points(
                     experiment=self.experiment, dataset=dataset, table=table, metric=metric, method=method
                 )
-                [found] = points.values()
-                outcomes.append(set(found.runs) == {value})
-                said.append(f"{metric} {found.mean:,.10g}")
-        return Judgement(all_hold(outcomes), ", ".join(said))
+                [estimate] = points.values()
+                outcomes.append(set(estimate.runs) == {value})
+                texts.append(f"{metric} {estimate.mean:,.10g}")
+        return Judgement(all_hold(outcomes), ", ".join(texts))
 
 
 class NotInTheText(BaseModel):

@@ -40,7 +40,9 @@ class Verdict:
     @property
     def measured(self) -> str:
         """All cases in one text."""
-        return "; ".join(f"{each.case}: {each.measured}" if each.case else each.measured for each in self.cases)
+        return "; ".join(
+            f"{outcome.case}: {outcome.measured}" if outcome.case else outcome.measured for outcome in self.cases
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -51,7 +53,7 @@ class Verdict:
             "claim": self.claim.says,
             "verdict": self.verdict,
             "measured": self.measured,
-            "cases": [vars(each) for each in self.cases],
+            "cases": [vars(case_verdict) for case_verdict in self.cases],
         }
 
 
@@ -70,7 +72,7 @@ def judge_all(
 
 def check_complete(claims: Claims, verdicts: Sequence[Verdict]) -> None:
     """Refuse a report that passes over a claim, or judges one that was not written down."""
-    expected, got = [each.id for each in claims.claim], [each.claim.id for each in verdicts]
+    expected, got = [entry.id for entry in claims.claim], [entry.claim.id for entry in verdicts]
     if expected != got:
         missing = sorted(set(expected) - set(got)) or sorted(set(got) - set(expected)) or got
         raise IncompleteError(
@@ -88,17 +90,17 @@ def _judged(
     rule = claim.judge
     if isinstance(rule, NotInTheText):
         return Verdict(claim, "not testable", (CaseVerdict("", "not testable", rule.reason),))
-    seen = []
+    case_verdicts = []
     for case in claim.cases:
         reason = _untestable(claim, case, claims, absent, stand_ins)
         if reason:
-            seen.append(CaseVerdict(str(case), "not testable", reason))
+            case_verdicts.append(CaseVerdict(str(case), "not testable", reason))
             continue
         finding: Judgement = rule.judge(results, case.dataset, case.table)
         data = claims.data(case.dataset)
         other = "" if data.same or data.name == ALL else f" (here {data.name})"
-        seen.append(CaseVerdict(f"{case}{other}", _OUTCOMES[finding.holds], finding.measured))
-    return Verdict(claim, _summed([each.verdict for each in seen]), tuple(seen))
+        case_verdicts.append(CaseVerdict(f"{case}{other}", _OUTCOMES[finding.holds], finding.measured))
+    return Verdict(claim, _summed([case_verdict.verdict for case_verdict in case_verdicts]), tuple(case_verdicts))
 
 
 def _untestable(
@@ -113,7 +115,7 @@ def _untestable(
     if case.dataset in stand_ins and not claim.shape_alone:
         return f"of {case.dataset} only a stand-in is at hand, which has its sizes and nothing else"
     if claim.exact_data and not data.same:
-        better = "".join(f"; {each.name} would decide it" for each in data.first if each.same)
+        better = "".join(f"; {candidate.name} would decide it" for candidate in data.first if candidate.same)
         return f"the number is one of the paper's own data, and {data.name} is another log{better}"
     return None
 

@@ -68,16 +68,16 @@ class Picture(BaseModel):
 
     def can_show(self, name: str, data: Dataset) -> bool:
         """Tell whether a data set belongs to the chart, and has what it shows."""
-        asked = not self.datasets or name in self.datasets
+        is_wanted = not self.datasets or name in self.datasets
         there = self.stand_ins or data.kind != "stand-in"
-        return asked and there and (self.table == "items" or data.log.context is not None)
+        return is_wanted and there and (self.table == "items" or data.log.context is not None)
 
 
 def _side_by_side(written: Any) -> Any:
     if not isinstance(written, dict):
         return written
     common = {name: value for name, value in written.items() if name != "each"}
-    return [{**common, **each} for each in written.get("each", [{}])]
+    return [{**common, **panel} for panel in written.get("each", [{}])]
 
 
 Pictures = Annotated[tuple[Picture, ...], BeforeValidator(_side_by_side)]
@@ -86,11 +86,11 @@ Pictures = Annotated[tuple[Picture, ...], BeforeValidator(_side_by_side)]
 
 def drawn(pictures: Pictures, datasets: Mapping[str, Dataset]) -> Iterator[Picture]:
     """Return the charts for the data there are, curves of one data set side by side."""
-    for each in pictures:
-        names = [name for name, data in datasets.items() if each.can_show(name, data)]
-        if each.kind == "dots" and names:
-            yield each.on(*names)
+    for picture in pictures:
+        names = [name for name, data in datasets.items() if picture.can_show(name, data)]
+        if picture.kind == "dots" and names:
+            yield picture.on(*names)
     for name, data in datasets.items():
-        for each in pictures:
-            if each.kind == "curves" and each.can_show(name, data):
-                yield each.on(name)
+        for picture in pictures:
+            if picture.kind == "curves" and picture.can_show(name, data):
+                yield picture.on(name)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from headcount.lab.replicate.all_papers import Everything
+from headcount.lab.replicate.all_papers import AllReproductions
 from headcount.lab.replicate.claims.verdicts import WORDS
 from headcount.lab.replicate.pages.page import JUDGING, figures, paper_content, write_plots
 from headcount.lab.replicate.paper import Paper
@@ -14,19 +14,21 @@ from headcount.reports.lab.reproduction import write_reproduction_page
 from headcount.reports.page import Figure
 
 
-def write_all_pages(done: Everything, path: str | os.PathLike[str]) -> Path:
+def write_all_pages(done: AllReproductions, path: str | os.PathLike[str]) -> Path:
     """Write the report of all papers, as one page."""
-    drawn = {name: figures(each, _prefix(name)) for name, each in done.done.items()}
-    everything = [figure for sections in drawn.values() for each in sections.values() for figure in each]
+    drawn = {name: figures(entry, _prefix(name)) for name, entry in done.done.items()}
+    everything = [figure for sections in drawn.values() for entry in sections.values() for figure in entry]
     return write_reproduction_page(overview(done, drawn), everything, path)
 
 
-def write_all_plots(done: Everything, folder: str | os.PathLike[str]) -> list[Path]:
+def write_all_plots(done: AllReproductions, folder: str | os.PathLike[str]) -> list[Path]:
     """Write every chart of every paper, each paper's into a folder of its own."""
-    return [made for name, each in done.done.items() for made in write_plots(each, Path(folder) / name)]
+    return [
+        path for name, reproduction in done.done.items() for path in write_plots(reproduction, Path(folder) / name)
+    ]
 
 
-def overview(done: Everything, drawn: dict[str, dict[str, list[Figure]]]) -> dict[str, Any]:
+def overview(done: AllReproductions, drawn: dict[str, dict[str, list[Figure]]]) -> dict[str, Any]:
     """Put everything that the page says into plain data."""
     papers = [_paper(done, name, paper, drawn.get(name, {})) for name, paper in done.papers.items()]
     return {
@@ -36,15 +38,20 @@ def overview(done: Everything, drawn: dict[str, dict[str, list[Figure]]]) -> dic
         "seed": done.seed,
         "counts": [{"verdict": word, "number": many} for word, many in done.counts.items()],
         "total": sum(done.counts.values()),
-        "matrix": [_row(each) for each in papers],
+        "matrix": [_row(paper) for paper in papers],
         "papers": papers,
         "judging": JUDGING,
     }
 
 
-def _paper(done: Everything, name: str, paper: Paper, drawn: dict[str, list[Figure]]) -> dict[str, Any]:
-    said = paper.claims.paper
-    words = {"name": name, "heading": said.heading, "title": said.title, "reference": said.reference}
+def _paper(done: AllReproductions, name: str, paper: Paper, drawn: dict[str, list[Figure]]) -> dict[str, Any]:
+    publication = paper.claims.paper
+    words = {
+        "name": name,
+        "heading": publication.heading,
+        "title": publication.title,
+        "reference": publication.reference,
+    }
     if name in done.absent:
         return {**words, "absent": done.absent[name], "total": len(paper.claims.claim)}
     return {**words, "absent": "", **paper_content(done.done[name], drawn, _prefix(name))}
@@ -52,12 +59,14 @@ def _paper(done: Everything, name: str, paper: Paper, drawn: dict[str, list[Figu
 
 def _row(paper: dict[str, Any]) -> dict[str, Any]:
     """Return a row of the picture: the claims of a paper by verdict, in the order of the paper."""
-    claims = [each for section in paper.get("sections", []) for each in section["verdicts"]]
-    cells = [{"verdict": word, "claims": [each for each in claims if each["verdict"] == word]} for word in WORDS]
+    claims = [claim for section in paper.get("sections", []) for claim in section["verdicts"]]
+    cells = [
+        {"verdict": word, "claims": [claim for claim in claims if claim["verdict"] == word]} for word in WORDS
+    ]
     return {**{name: paper[name] for name in ("name", "heading", "absent", "total")}, "cells": cells}
 
 
-def _lede(done: Everything) -> str:
+def _lede(done: AllReproductions) -> str:
     held, total = done.counts["reproduced"], sum(done.counts.values())
     left_out = f" {len(done.absent)} could not be run for want of data." if done.absent else ""
     return (

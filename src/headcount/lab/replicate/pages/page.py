@@ -32,25 +32,25 @@ JUDGING = (
 def write_page(done: Reproduction, path: str | os.PathLike[str]) -> Path:
     """Write the report of a reproduction."""
     drawn = figures(done)
-    everything = [figure for each in drawn.values() for figure in each]
+    everything = [figure for section_figures in drawn.values() for figure in section_figures]
     return write_reproduction_page(content(done, drawn), everything, path)
 
 
 def write_plots(done: Reproduction, folder: str | os.PathLike[str]) -> list[Path]:
     """Write every chart as SVG and PNG; each says that it is not private."""
-    everything = [figure for each in figures(done).values() for figure in each]
+    everything = [figure for section_figures in figures(done).values() for figure in section_figures]
     return write_pictures(everything, folder, SUBTITLE)
 
 
 def figures(done: Reproduction, prefix: str = "") -> dict[str, list[Figure]]:
     """Draw the charts of each section; the prefix keeps names of several papers apart."""
     sections = done.paper.claims.section
-    return {each.name: [_drawn(done, what, prefix) for what in pictures(done, each)] for each in sections}
+    return {section.name: [_drawn(done, what, prefix) for what in pictures(done, section)] for section in sections}
 
 
 def pictures(done: Reproduction, section: Section) -> list[Picture]:
     """Return the charts of a section that something was measured for: a quick run has no rows for some."""
-    return [each for each in section.drawn(done.datasets) if chart_rows(done, each)]
+    return [picture for picture in section.drawn(done.datasets) if chart_rows(done, picture)]
 
 
 def content(done: Reproduction, drawn: Mapping[str, list[Figure]]) -> dict[str, Any]:
@@ -80,7 +80,11 @@ def paper_content(done: Reproduction, drawn: Mapping[str, list[Figure]], prefix:
                 "figures": drawn.get(section.name, []),
                 "lists": list(done.paper.lists(done.table, section.name)),
                 "tables": list(done.paper.tables(done.table, section.name)),
-                "verdicts": [_said(done, each, prefix) for each in done.verdicts if section.has(each.claim)],
+                "verdicts": [
+                    _verdict_content(done, verdict, prefix)
+                    for verdict in done.verdicts
+                    if section.covers(verdict.claim)
+                ],
             }
             for section in claims.section
         ],
@@ -92,28 +96,28 @@ def _run(done: Reproduction) -> str:
 
 
 def _setup(done: Reproduction) -> list[str]:
-    said = [f"Each setting was run {done.effort.runs} times, with seed {done.seed}."]
+    sentences = [f"Each setting was run {done.effort.runs} times, with seed {done.seed}."]
     if done.effort.quick:
-        said.append("This was a quick run: fewer runs and grid points than usual, so more stays undecided.")
-    return said
+        sentences.append("This was a quick run: fewer runs and grid points than usual, so more stays undecided.")
+    return sentences
 
 
 def _datasets(done: Reproduction) -> list[dict[str, str]]:
-    said = []
-    for each in done.claims.dataset:
-        used = done.datasets.get(each.paper)
+    rows = []
+    for dataset in done.claims.dataset:
+        used = done.datasets.get(dataset.paper)
         if used is not None:
             words = {"kind": used.kind, "provenance": used.provenance, "licence": used.licence}
-        elif each.paper in done.absent:
-            words = {"kind": "not used", "provenance": done.absent[each.paper], "licence": ""}
+        elif dataset.paper in done.absent:
+            words = {"kind": "not used", "provenance": done.absent[dataset.paper], "licence": ""}
         else:
             continue
-        note = "" if words["provenance"].startswith(each.note) else each.note
-        said.append({"paper": each.paper, "note": note[:1].upper() + note[1:], **words})
-    return said
+        note = "" if words["provenance"].startswith(dataset.note) else dataset.note
+        rows.append({"paper": dataset.paper, "note": note[:1].upper() + note[1:], **words})
+    return rows
 
 
-def _said(done: Reproduction, verdict: Verdict, prefix: str) -> dict[str, Any]:
+def _verdict_content(done: Reproduction, verdict: Verdict, prefix: str) -> dict[str, Any]:
     claim = verdict.claim
     return {
         "id": prefix + claim.id,
@@ -122,8 +126,8 @@ def _said(done: Reproduction, verdict: Verdict, prefix: str) -> dict[str, Any]:
         "says": claim.says,
         "verdict": verdict.verdict,
         "rule": claim.judge.statement(),
-        "cases": [vars(each) for each in verdict.cases],
-        "plots": [{"name": prefix + each.name, "title": each.title} for each in plots_of(done, claim)],
+        "cases": [vars(entry) for entry in verdict.cases],
+        "plots": [{"name": prefix + entry.name, "title": entry.title} for entry in plots_of(done, claim)],
     }
 
 
@@ -134,17 +138,17 @@ def plots_of(done: Reproduction, claim: Claim) -> list[Picture]:
     section.
     """
     sections = done.paper.claims.section
-    tables, names = {each.table for each in claim.cases}, {each.dataset for each in claim.cases}
+    tables, names = {entry.table for entry in claim.cases}, {entry.dataset for entry in claim.cases}
     tried = [
-        each
+        entry
         for section in sections
-        for each in pictures(done, section)
-        if each.experiment == getattr(claim.judge, "experiment", None)
-        and (each.table in tables or "both" in tables)
-        and (not names.isdisjoint(each.datasets) or ALL in names)
+        for entry in pictures(done, section)
+        if entry.experiment == getattr(claim.judge, "experiment", None)
+        and (entry.table in tables or "both" in tables)
+        and (not names.isdisjoint(entry.datasets) or ALL in names)
     ]
-    own = [each for section in sections if section.has(claim) for each in pictures(done, section)]
-    return [each for each in tried if each.metric == getattr(claim.judge, "metric", None)] or tried or own
+    own = [entry for section in sections if section.covers(claim) for entry in pictures(done, section)]
+    return [entry for entry in tried if entry.metric == getattr(claim.judge, "metric", None)] or tried or own
 
 
 def _drawn(done: Reproduction, what: Picture, prefix: str) -> Figure:
@@ -168,8 +172,8 @@ def chart_rows(done: Reproduction, what: Picture) -> list[dict[str, Any]]:
     """Average the rows of the tidy table that a chart shows."""
     groups: dict[tuple[str, str, float | None], list[float]] = {}
     for row in done.rows:
-        asked = (what.experiment, what.metric, what.table)
-        if (row["experiment"], row["metric"], row["table"]) != asked or row["key"] is not None:
+        chart_key = (what.experiment, what.metric, what.table)
+        if (row["experiment"], row["metric"], row["table"]) != chart_key or row["key"] is not None:
             continue
         if row["dataset"] not in what.datasets or (what.x and row["x"] not in what.x):
             continue
@@ -178,8 +182,8 @@ def chart_rows(done: Reproduction, what: Picture) -> list[dict[str, Any]]:
     return [_row(what, *key, Estimate.of(values)) for key, values in groups.items()]
 
 
-def _row(what: Picture, dataset: str, method: str, x: float | None, found: Estimate) -> dict[str, Any]:
+def _row(what: Picture, dataset: str, method: str, x: float | None, estimate: Estimate) -> dict[str, Any]:
     place = {"group": dataset} if what.kind == "dots" else {"x": x}
-    several = len(found.runs) > 1
-    low, high = (found.low, found.high) if several else (None, None)
-    return {**place, "method": method, "mean": found.mean, "low": low, "high": high, "runs": len(found.runs)}
+    several = len(estimate.runs) > 1
+    low, high = (estimate.low, estimate.high) if several else (None, None)
+    return {**place, "method": method, "mean": estimate.mean, "low": low, "high": high, "runs": len(estimate.runs)}

@@ -33,16 +33,14 @@ def sweep(
     state = seed
     for _ in range(sweeps):
         for at in range(tag.size):
-            word, thing, old = tag[at], resource[at], topic[at]
+            word, document, old = tag[at], resource[at], topic[at]
             of_tag[word, old] -= 1
-            of_resource[thing, old] -= 1
+            of_resource[document, old] -= 1
             of_all[old] -= 1
             total = 0.0
-            for each in range(many):
-                total += (
-                    (of_tag[word, each] + beta) * (of_resource[thing, each] + alpha) / (of_all[each] + everything)
-                )
-                running[each] = total
+            for z in range(many):
+                total += (of_tag[word, z] + beta) * (of_resource[document, z] + alpha) / (of_all[z] + everything)
+                running[z] = total
             state += GOLDEN
             bar = uniform(state) * total
             new = 0
@@ -50,5 +48,5 @@ def sweep(
                 new += 1
             topic[at] = new
             of_tag[word, new] += 1
-            of_resource[thing, new] += 1
+            of_resource[document, new] += 1
             of_all[new] += 1

@@ -43,20 +43,22 @@ def noisy_shares(
     chances = np.empty(many)
     state = seed
     for at in range(tag.size):
-        word, thing = tag[at], resource[at]
-        size = of_resource[thing].sum()
+        word, document = tag[at], resource[at]
+        size = of_resource[document].sum()
         total, most = 0.0, 0
-        for each in range(many):
+        for z in range(many):
             state += GOLDEN
-            one = _laplace(uniform(state), scale)
+            tag_noise = _laplace(uniform(state), scale)
             state += GOLDEN
-            other = _laplace(uniform(state), scale)
-            left = (max(of_tag[word, each] + one, 0.0) + beta) / (max(of_topic[each] - one, 0.0) + all_tags)
-            right = (max(of_resource[thing, each] + other, 0.0) + alpha) / (max(size - other, 0.0) + all_topics)
-            chances[each] = left * right
-            total += chances[each]
-            if chances[each] > chances[most]:
-                most = each
+            resource_noise = _laplace(uniform(state), scale)
+            left = (max(of_tag[word, z] + tag_noise, 0.0) + beta) / (max(of_topic[z] - tag_noise, 0.0) + all_tags)
+            right = (max(of_resource[document, z] + resource_noise, 0.0) + alpha) / (
+                max(size - resource_noise, 0.0) + all_topics
+            )
+            chances[z] = left * right
+            total += chances[z]
+            if chances[z] > chances[most]:
+                most = z
         best[at] = most
-        for each in range(many):
-            shares[word, each] += times[at] * chances[each] / total
+        for z in range(many):
+            shares[word, z] += times[at] * chances[z] / total

@@ -16,14 +16,14 @@ Counts = NDArray[np.int64]
 
 
 @inlined
-def apart(shares: Floats, entropy: Floats, one: Word, other: Word) -> Word:
+def apart(shares: Floats, entropy: Floats, left: Word, right: Word) -> Word:
     """Return the Jensen-Shannon divergence of two tags' topics, in bits."""
     total = 0.0
-    for each in range(shares.shape[1]):
-        middle = 0.5 * (shares[one, each] + shares[other, each])
+    for z in range(shares.shape[1]):
+        middle = 0.5 * (shares[left, z] + shares[right, z])
         if middle > 0.0:
             total -= middle * math.log2(middle)
-    return min(max(total - 0.5 * (entropy[one] + entropy[other]), 0.0), 1.0)
+    return min(max(total - 0.5 * (entropy[left] + entropy[right]), 0.0), 1.0)
 
 
 @compiled
@@ -52,9 +52,9 @@ def selected(
             return place, state
     running = np.empty(free)
     total = 0.0
-    for each in range(free):
-        total += math.exp(-steepness * apart(shares, entropy, tag, candidates[each]))
-        running[each] = total
+    for number in range(free):
+        total += math.exp(-steepness * apart(shares, entropy, tag, candidates[number]))
+        running[number] = total
     state += GOLDEN
     return min(np.searchsorted(running, uniform(state) * total, side="right"), free - 1), state
 
@@ -73,7 +73,7 @@ def replace_all(
     entropy: Floats,
     steepness: float,
     seed: np.uint64,
-    found: Counts,
+    replacement: Counts,
     moved: Floats,
     owners: Counts,
     added: Counts,
@@ -81,13 +81,14 @@ def replace_all(
     """Replace the tags of entries that stay, and add as many as ``changes`` says; return how many were added.
 
     Entries are sorted by user and topic. Candidates of topic z are ``candidates[starts[z] : starts[z + 1]]``, and
-    change their order; ``probable`` lists the tags of each topic, the most probable first. ``found`` and ``moved``
-    say of each entry what stands in its place and how far that is; they stay as they are where nothing does.
+    change their order; ``probable`` lists the tags of each topic, the most probable first. ``replacement`` and
+    ``moved`` say of each entry what stands in its place and how far that is; they stay as they are where nothing
+    does.
     """
-    people, many = changes.shape
+    users, many = changes.shape
     own = np.full(probable.shape[1], -1, dtype=np.int64)
     state, at, count = seed, 0, 0
-    for person in range(people):
+    for person in range(users):
         for which in range(many):
             first = at
             while at < tag.size and user[at] == person and topic[at] == which:
@@ -99,7 +100,7 @@ def replace_all(
                 if not stays[entry] or free == 0:
                     continue
                 place, state = selected(tag[entry], mine, free, shares, entropy, steepness, state)
-                found[entry] = mine[place]
+                replacement[entry] = mine[place]
                 moved[entry] = apart(shares, entropy, tag[entry], mine[place])
                 free -= 1
                 mine[place], mine[free] = mine[free], mine[place]

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Integers
-from headcount._internal.threads import mapping
+from headcount._internal.threads import parallel_map
 from headcount.bounds import draws
 from headcount.methods.counts.smoothing import kernels
 
@@ -39,7 +39,7 @@ _PIECES = 64  # ranges of sizes with equally many groups; a free thread takes th
 class Groups:
     """Columns dealt to groups: ⌊d/w⌋ runs of ``size`` (w) along the order, what remains joins the last one.
 
-    ``size`` is at least 1 and at most d; :meth:`of` takes any limit.
+    ``size`` is at least 1 and at most d; :meth:`by_size` takes any limit.
 
     >>> groups = Groups(order=np.array([3, 0, 4, 1, 2]), size=2)
     >>> groups.sizes.tolist(), groups.labels.tolist()
@@ -50,7 +50,7 @@ class Groups:
     size: int
 
     @classmethod
-    def of(cls, order: Integers, size: int) -> Groups:
+    def by_size(cls, order: Integers, size: int) -> Groups:
         """Group by ``size``, or everything into one group if there are fewer columns than that."""
         return cls(order, min(size, order.size))
 
@@ -128,8 +128,8 @@ def size_errors(noisy: Integers, limit: int, scale: float, key: bytes) -> NDArra
         kernels.size_errors(values, firsts, places, prefix, limit, scale / limit, k0, k1, first, last, errors)
 
     borders = _borders(noisy.size)
-    with mapping(_THREADS, few=noisy.size < _FEW_COLUMNS) as each:
-        list(each(search, borders[:-1], borders[1:]))
+    with parallel_map(_THREADS, few=noisy.size < _FEW_COLUMNS) as map_threads:
+        list(map_threads(search, borders[:-1], borders[1:]))
     return errors
 
 

@@ -76,9 +76,9 @@ def size_errors(
             nearest = np.rint(beyond)
             mean, part = floor + np.int64(nearest), beyond - nearest
             bar = mean + 1 if part >= 0 else mean
-            found = _first_from(bar, values, np.int64(places[begin]), np.int64(places[end - 1]) + 1)
+            first_above = _first_from(bar, values, np.int64(places[begin]), np.int64(places[end - 1]) + 1)
             # a run of equal counts may reach into the groups beside this one
-            split: Word = min(max(firsts[found], begin), end)
+            split: Word = min(max(firsts[first_above], begin), end)
             more_below = 2 * (split - begin) - members
             # the distances to the mean: counts above it less those below it
             whole += mean * more_below + prefix[end] + prefix[begin] - 2 * prefix[split]

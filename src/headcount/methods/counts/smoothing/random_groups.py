@@ -27,15 +27,15 @@ from typing import ClassVar
 import numpy as np
 
 from headcount.accounting.budget import Grant
-from headcount.accounting.noise_distributions import Law
-from headcount.bounds import Bounded, CountTable, Sample, Sensitivity, group_sums
+from headcount.accounting.noise_distributions import NoiseDistribution
+from headcount.bounds import Bounded, CountTable, SampleRecords, Sensitivity, group_sums
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
-from headcount.methods.counts.per_table import Made, UpToMaximum
+from headcount.methods.counts.per_table import TableRelease, UpToMaximum
 from headcount.methods.counts.smoothing.grouping import Groups, random_order
 from headcount.methods.counts.tables import LEVEL, Counts, at_most, kept_up_to
-from headcount.methods.method import paid
-from headcount.noise import NoiseSource, add
+from headcount.methods.method import describe_cost
+from headcount.noise import NoiseSource, add_noise
 from headcount.noise.stages import Stage
 
 GROUP_SUMS = "group sums"
@@ -56,12 +56,14 @@ class RandomGroups(UpToMaximum):
 
     def stage(self, log: EventLog, table: CountTable) -> Stage:  # noqa: ARG002
         """The sums of groups."""
-        return Stage(table, moves=Sensitivity.of_l1(self.limit), on=GROUP_SUMS, tells=(table,))
+        return Stage(table, sensitivity=Sensitivity.of_l1(self.limit), on=GROUP_SUMS, tells=(table,))
 
-    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(
+        self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine
+    ) -> TableRelease:
         """Group the columns at random, and release the groups' averages."""
-        counts: Bounded = getattr(engine.measure(log, Sample(self.limit), noise.key()), table)
-        groups = Groups.of(random_order(counts.size, noise.key()), self.limit)
+        counts: Bounded = getattr(engine.measure(log, SampleRecords(self.limit), noise.key()), table)
+        groups = Groups.by_size(random_order(counts.size, noise.key()), self.limit)
         steps = (
             kept_up_to(self.limit, log),
             f"The columns were dealt at random to groups of {groups.size:,}.",
@@ -71,26 +73,26 @@ class RandomGroups(UpToMaximum):
 
 def smoothed(
     counts: Bounded, groups: Groups, grant: Grant, noise: NoiseSource, bounded: str, steps: tuple[str, ...]
-) -> Made:
+) -> TableRelease:
     """Release every group's sum, and put its average on each of the group's columns."""
-    noisy = add(group_sums(counts, groups.labels, groups.count), grant, noise)
-    law = replace(noisy.law, on=GROUP_SUMS)
-    told = (
-        f"Every group's sum got {law.in_words()}, paid with {paid(grant)}, and its "
+    noisy = add_noise(group_sums(counts, groups.labels, groups.count), grant, noise)
+    distribution = replace(noisy.distribution, on=GROUP_SUMS)
+    step = (
+        f"Every group's sum got {distribution.in_words()}, paid with {describe_cost(grant)}, and its "
         "average stands for each column of the group."
     )
-    return Made(
+    return TableRelease(
         counts=groups.spread(noisy.counts / groups.sizes),
-        half_width=groups.spread(_half_widths(noisy.law, groups)),
-        law=law,
+        half_width=groups.spread(_half_widths(noisy.distribution, groups)),
+        distribution=distribution,
         bounded=bounded,
-        steps=(*steps, told),
+        steps=(*steps, step),
     )
 
 
-def _half_widths(law: Law, groups: Groups) -> Counts:
+def _half_widths(distribution: NoiseDistribution, groups: Groups) -> Counts:
     """Return how far each group's average may be off: all groups but the last have one size."""
     sizes = groups.sizes
-    widths = np.full(sizes.size, law.divided(groups.size).half_width(LEVEL))
-    widths[-1] = law.divided(int(sizes[-1])).half_width(LEVEL)
+    widths = np.full(sizes.size, distribution.divided(groups.size).half_width(LEVEL))
+    widths[-1] = distribution.divided(int(sizes[-1])).half_width(LEVEL)
     return widths

@@ -35,28 +35,28 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from headcount.accounting.budget import Grant, Price, Priced
+from headcount.accounting.budget import Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee
 from headcount.bounds import (
-    EVERYONE,
+    ALL_USERS,
     Bounded,
     CountBound,
     CountTable,
     Noisy,
-    Sample,
+    SampleRecords,
     SampleUsers,
     Sensitivity,
 )
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.methods.counts.per_table import Made, UpToMaximum
+from headcount.methods.counts.per_table import TableRelease, UpToMaximum
 from headcount.methods.counts.smoothing.grouping import Groups, order_by
 from headcount.methods.counts.smoothing.random_groups import GROUP_SUMS, smoothed
 from headcount.methods.counts.tables import at_most, kept_up_to
-from headcount.methods.method import Bounds, paid
-from headcount.noise import NoiseSource, add
-from headcount.noise.stages import Stage, share_out
+from headcount.methods.method import Bounds, describe_cost
+from headcount.noise import NoiseSource, add_noise
+from headcount.noise.stages import Stage, split_among_stages
 
 Sampling = Literal["column", "row", "none"]
 
@@ -79,7 +79,7 @@ class SampledGroups(UpToMaximum):
     """
 
     name: ClassVar[str] = "gs-s"
-    bounds: ClassVar[Bounds] = (Sample, SampleUsers)
+    bounds: ClassVar[Bounds] = (SampleRecords, SampleUsers)
     foreseen: ClassVar[str] = "its groups follow the counts themselves"
     tunes: ClassVar[bool] = False
     why_so_large: ClassVar[str] = ""
@@ -90,52 +90,56 @@ class SampledGroups(UpToMaximum):
         super().__post_init__()
         check_sampling(self.sampling)
 
-    def guarantee(self, priced: Priced) -> Guarantee:
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Pure ε for adding or removing a user; drawing users by lot protects only if the lots are secret."""
-        promised = super().guarantee(priced)
-        return promised if self.sampling != "row" else replace(promised, assumes=(*promised.assumes, UNFORESEEN))
+        base = super().guarantee(priced)
+        return base if self.sampling != "row" else replace(base, assumes=(*base.assumes, UNFORESEEN))
 
     def stage(self, log: EventLog, table: CountTable) -> Stage:  # noqa: ARG002
         """The sample, and the sums of the groups that it makes."""
         half, moved = Decimal("0.5"), Sensitivity.of_l1(self.limit)
         return Stage(
-            table, parts=(Stage("sample", half), Stage("sums", half, moves=moved, on=GROUP_SUMS, tells=(table,)))
+            table,
+            parts=(Stage("sample", half), Stage("sums", half, sensitivity=moved, on=GROUP_SUMS, tells=(table,))),
         )
 
-    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(
+        self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine
+    ) -> TableRelease:
         """Group the columns by a noisy sample, and release the groups' averages."""
-        halves = share_out(self.stage(log, table).parts, grant)
+        halves = split_among_stages(self.stage(log, table).parts, grant)
         sample = self._sample(log, table, halves["sample"], noise, engine)
-        groups = self._groups(sample, halves["sums"].price, noise)
-        counts: Bounded = getattr(engine.measure(log, Sample(self.limit), noise.key()), table)
+        groups = self._groups(sample, halves["sums"].cost, noise)
+        counts: Bounded = getattr(engine.measure(log, SampleRecords(self.limit), noise.key()), table)
         steps = (
-            f"{self._sampled()} per column with {sample.law.in_words()}, paid with "
-            f"{paid(halves['sample'])}; the columns were sorted by it and cut into groups of {groups.size:,}"
+            f"{self._sampled()} per column with {sample.distribution.in_words()}, paid with "
+            f"{describe_cost(halves['sample'])}; the columns were sorted by it and cut into groups of "
+            f"{groups.size:,}"
             f"{self.why_so_large}.",
             kept_up_to(self.limit, log),
         )
-        made = smoothed(counts, groups, halves["sums"], noise, at_most(self.limit, log), steps)
-        return replace(made, chosen={"group size": groups.size} if self.tunes else {})
+        release = smoothed(counts, groups, halves["sums"], noise, at_most(self.limit, log), steps)
+        return replace(release, chosen={"group size": groups.size} if self.tunes else {})
 
     def _sample(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Noisy:
         """Release t_s."""
-        bound: CountBound = Sample(1 if self.sampling == "column" else self.limit)
+        bound: CountBound = SampleRecords(1 if self.sampling == "column" else self.limit)
         if self.sampling == "row":
             bound = SampleUsers(self.limit, admission(grant.exact, self.limit))
         counted: Bounded = getattr(engine.measure(log, bound, noise.key()), table)
-        return add(counted, grant, noise, at_least=1)
+        return add_noise(counted, grant, noise, at_least=1)
 
-    def _groups(self, sample: Noisy, price: Price, noise: NoiseSource) -> Groups:  # noqa: ARG002
+    def _groups(self, sample: Noisy, price: Cost, noise: NoiseSource) -> Groups:  # noqa: ARG002
         """Make groups of neighbours: from released numbers alone."""
-        return Groups.of(order_by(sample.values.ravel()), self.limit)
+        return Groups.by_size(order_by(sample.values.ravel()), self.limit)
 
     def _sampled(self) -> str:
-        said = {
+        sentences = {
             "column": "One random record of each person was counted",
             "row": "The records of a few people, drawn by lot, were counted",
             "none": "The records were counted",
         }
-        return said[self.sampling]
+        return sentences[self.sampling]
 
 
 def check_sampling(sampling: str) -> None:
@@ -151,17 +155,17 @@ def admission(epsilon: Fraction, limit: int) -> int:
 
     β = (e^ε - 1) / (e^(ε · limit) - 1), rounded down; with a single record a user everyone may be taken.
 
-    >>> admission(Fraction(1, 2), 1) == EVERYONE, admission(Fraction(1, 2), 1000)
+    >>> admission(Fraction(1, 2), 1) == ALL_USERS, admission(Fraction(1, 2), 1000)
     (True, 0)
-    >>> round(admission(Fraction(1, 2), 4) / EVERYONE, 4)
+    >>> round(admission(Fraction(1, 2), 4) / ALL_USERS, 4)
     0.1015
     """
     if limit == 1:
-        return EVERYONE
+        return ALL_USERS
     if epsilon * (limit - 1) > _NOBODY:
         return 0
     with localcontext() as context:
         context.prec = _PRECISION
         exact = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
         beta = (exact.exp() - 1) / ((exact * limit + _MARGIN).exp() - 1)
-        return int(beta * EVERYONE)
+        return int(beta * ALL_USERS)

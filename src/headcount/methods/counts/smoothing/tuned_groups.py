@@ -25,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headcount.accounting.budget import Price
+from headcount.accounting.budget import Cost
 from headcount.bounds import Noisy
 from headcount.methods.counts.smoothing.grouping import Groups, best_size, order_by
 from headcount.methods.counts.smoothing.sampled_groups import SampledGroups
@@ -51,9 +51,9 @@ class TunedGroups(SampledGroups):
     tunes: ClassVar[bool] = True
     why_so_large: ClassVar[str] = ", the size that looked best on these noisy numbers"
 
-    def _groups(self, sample: Noisy, price: Price, noise: NoiseSource) -> Groups:
+    def _groups(self, sample: Noisy, price: Cost, noise: NoiseSource) -> Groups:
         """Try every group size on the sample: from released numbers alone."""
         values = sample.values.ravel()
         factor = 1 if self.sampling == "none" else self.limit
         scale = scale_for(self.limit, price.exact)
-        return Groups.of(order_by(values), best_size(values, factor, float(scale), noise.key()))
+        return Groups.by_size(order_by(values), best_size(values, factor, float(scale), noise.key()))

@@ -34,7 +34,7 @@ _MOST_LEARNT = 200_000  # cells that are looked at together, evenly spread over 
 _ALIKE = 10  # cells by which a table is taken to resemble the others
 
 
-class _Told(NamedTuple):
+class _CellPosteriors(NamedTuple):
     """Of each cell and factor: how likely the noisy count is, up to a constant, and what the count is then."""
 
     likely: Floats
@@ -45,29 +45,31 @@ def shrunk(noisy: Sequence[Floats], expected: Sequence[Floats], deviation: float
     """Return what tables probably are, given their noisy counts; expected counts must be above 0.
 
     >>> expected = np.full(6, 10.0)
-    >>> (found,) = shrunk([np.array([10.0, 12.0, 7.0, 9.0, 11.0, 8000.0])], [expected], 5.0)
-    >>> [round(float(each)) for each in found]
+    >>> (estimates,) = shrunk([np.array([10.0, 12.0, 7.0, 9.0, 11.0, 8000.0])], [expected], 5.0)
+    >>> [round(float(count)) for count in estimates]
     [9, 10, 8, 9, 10, 8000]
     """
-    step = -(-sum(each.size for each in noisy) // _MOST_LEARNT)
-    seen, thought = (np.concatenate([each.ravel()[::step] for each in tables]) for tables in (noisy, expected))
-    together = _learnt(_told(seen, thought, deviation).likely, np.full(_FACTORS.size, 1.0), 0)
-    found = []
+    step = -(-sum(table_values.size for table_values in noisy) // _MOST_LEARNT)
+    sampled_counts, thought = (
+        np.concatenate([table_values.ravel()[::step] for table_values in tables]) for tables in (noisy, expected)
+    )
+    together = _learnt(_cell_posteriors(sampled_counts, thought, deviation).likely, np.full(_FACTORS.size, 1.0), 0)
+    result = []
     for table, usual in zip(noisy, expected, strict=True):
-        likely, counts = _told(table, usual, deviation)
+        likely, counts = _cell_posteriors(table, usual, deviation)
         weights = _weights(likely, _learnt(likely, together, _ALIKE))
-        found.append((weights * counts).sum(axis=1).reshape(table.shape))
-    return found
+        result.append((weights * counts).sum(axis=1).reshape(table.shape))
+    return result
 
 
-def _told(noisy: Floats, expected: Floats, deviation: float) -> _Told:
+def _cell_posteriors(noisy: Floats, expected: Floats, deviation: float) -> _CellPosteriors:
     means = expected.ravel()[:, None] * _FACTORS
     spread = (_STEP * means) ** 2
     variance = spread + max(deviation, 1e-6) ** 2
     apart = noisy.ravel()[:, None] - means
     logarithm = -(apart**2) / (2 * variance) - np.log(variance) / 2
     likely = np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
-    return _Told(likely, np.maximum(means + apart * (spread / variance), 0.0))
+    return _CellPosteriors(likely, np.maximum(means + apart * (spread / variance), 0.0))
 
 
 def _learnt(likely: Floats, before: Floats, cells: int) -> Floats:

@@ -28,7 +28,7 @@ import numpy as np
 
 from headcount._internal.arrays import Floats
 from headcount.bounds import Subset
-from headcount.releases.reconcile import onto_total
+from headcount.releases.reconcile import project_onto_total
 
 Orders = Sequence[Sequence[Subset]]
 """Tables to fit to, those of the same number of columns together, few columns first."""
@@ -52,22 +52,24 @@ def affordable(orders: Orders, cells: int) -> bool:
     return cells * sum(len(tables) * _sweeps(tables) for tables in orders) <= _WORK
 
 
-def fitted_to(known: Floats, noise: Callable[[Subset], float], orders: Orders, total: float) -> Floats:
+def fitted_to(estimates: Floats, noise: Callable[[Subset], float], orders: Orders, total: float) -> Floats:
     """Return cells that are not negative and add up to ``total``, fitted to the tables of unbiased ones.
 
-    ``known`` has an axis for every column; ``noise`` tells the variance of each count of a table.
+    ``estimates`` has an axis for every column; ``noise`` tells the variance of each count of a table.
     """
-    cells = np.full(known.shape, total / known.size)
+    cells = np.full(estimates.shape, total / estimates.size)
     for tables in orders:
-        merged = [_merged(known.shape, columns) for columns in tables]
-        counts = [known.reshape(each.shape).sum(axis=each.others, keepdims=True) for each in merged]
+        merged = [_merged(estimates.shape, columns) for columns in tables]
+        counts = [estimates.reshape(table.shape).sum(axis=table.others, keepdims=True) for table in merged]
         if len(tables[0]) == 1:
-            wanted = [onto_total(each, total) for each in counts]
+            wanted = [project_onto_total(table, total) for table in counts]
         else:
-            expected = [cells.reshape(each.shape).sum(axis=each.others, keepdims=True) for each in merged]
+            expected = [cells.reshape(table.shape).sum(axis=table.others, keepdims=True) for table in merged]
             wanted = shrunk(counts, expected, [noise(columns) for columns in tables])
-        aims = [np.maximum(each, _LEAST) for each in wanted]
-        _multiply(cells, merged, [each * (total / each.sum()) for each in aims], _sweeps(tables), _SETTLED * total)
+        aims = [np.maximum(table, _LEAST) for table in wanted]
+        _multiply(
+            cells, merged, [table * (total / table.sum()) for table in aims], _sweeps(tables), _SETTLED * total
+        )
     return np.asarray(cells * (total / cells.sum()))
 
 
@@ -75,24 +77,24 @@ def _multiply(cells: Floats, merged: Sequence[_Merged], aims: Sequence[Floats], 
     """Multiply cells, in place, until they add up to each table, or nearly so."""
     for _ in range(sweeps):
         furthest = 0.0
-        for each, aim in zip(merged, aims, strict=True):
-            view = cells.reshape(each.shape)
-            found = view.sum(axis=each.others, keepdims=True)
-            furthest = max(furthest, float(np.abs(aim - found).sum()))
-            view *= np.divide(aim, found, out=np.zeros_like(found), where=found > _NOTHING)
+        for table, aim in zip(merged, aims, strict=True):
+            view = cells.reshape(table.shape)
+            sums = view.sum(axis=table.others, keepdims=True)
+            furthest = max(furthest, float(np.abs(aim - sums).sum()))
+            view *= np.divide(aim, sums, out=np.zeros_like(sums), where=sums > _NOTHING)
         if furthest < near:
             break
 
 
-def shrunk(known: Sequence[Floats], expected: Sequence[Floats], noise: Sequence[float]) -> list[Floats]:
+def shrunk(estimates: Sequence[Floats], expected: Sequence[Floats], noise: Sequence[float]) -> list[Floats]:
     """Move what is expected of counts towards noisy counts, as far as these are to be believed.
 
-    >>> [each.round(1).tolist() for each in shrunk([np.array([9.0, 11.0])], [np.array([10.0, 10.0])], [4.0])]
+    >>> [table.round(1).tolist() for table in shrunk([np.array([9.0, 11.0])], [np.array([10.0, 10.0])], [4.0])]
     [[10.0, 10.0]]
-    >>> [each.round(1).tolist() for each in shrunk([np.array([90.0, 10.0])], [np.array([50.0, 50.0])], [4.0])]
+    >>> [table.round(1).tolist() for table in shrunk([np.array([90.0, 10.0])], [np.array([50.0, 50.0])], [4.0])]
     [[89.9, 10.1]]
     """
-    tables = [(t, m, s2, _class_of(m, s2)) for t, m, s2 in zip(known, expected, noise, strict=True)]
+    tables = [(t, m, s2, _class_of(m, s2)) for t, m, s2 in zip(estimates, expected, noise, strict=True)]
     excess, squares = np.zeros(_CLASSES), np.zeros(_CLASSES)
     for t, m, s2, where in tables:
         np.add.at(excess, where, (t - m) ** 2 - s2)

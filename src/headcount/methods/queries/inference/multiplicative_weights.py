@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Grant
-from headcount.accounting.noise_distributions import Law
+from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Bounded, Sensitivity, group_sums
 from headcount.events.grid import Grid
-from headcount.noise import NoiseSource, add, can_draw
-from headcount.noise.stages import Stage, evenly, share_out
-from headcount.releases.reconcile import onto_total
+from headcount.noise import NoiseSource, add_noise, can_draw
+from headcount.noise.stages import Stage, split_among_stages, split_evenly
+from headcount.releases.reconcile import project_onto_total
 
 CLEAR = 4
 """How many times above the scale of its noise the average count of a table should be."""
@@ -56,7 +56,7 @@ class FittedTable:
 
     cells: Floats
     order: int
-    law: Law
+    distribution: NoiseDistribution
 
 
 def order_for(grid: Grid, total: float, reach: int, epsilon: float) -> int:
@@ -79,32 +79,34 @@ def order_for(grid: Grid, total: float, reach: int, epsilon: float) -> int:
 
 def start_stage(grid: Grid, reach: int, share: Decimal) -> Stage:
     """Return the stage that counts tables: at least those of single columns must be drawn, side by side."""
-    return Stage("start", share, moves=Sensitivity.of_l1(len(grid.bins) * reach))
+    return Stage("start", share, sensitivity=Sensitivity.of_l1(len(grid.bins) * reach))
 
 
 def fitted(cells: Bounded, grid: Grid, total: float, grant: Grant, noise: NoiseSource) -> FittedTable:
     """Spend a grant on all tables of as many columns as are worth it, and fit the cells to them."""
     order = order_for(grid, total, cells.sensitivity.l1, float(grant.exact))
     places = list(combinations(range(len(grid.bins)), order))
-    grants = share_out(evenly(range(len(places))), grant)
+    grants = split_among_stages(split_evenly(range(len(places))), grant)
     tables = []
     for columns, part in zip(places, grants.values(), strict=True):
         shape = tuple(grid.shape[place] for place in columns)
-        noisy = add(group_sums(cells, labels(grid, columns), prod(shape)), part, noise)
-        counts = onto_total(noisy.counts, total)
-        counts = np.maximum(counts, float(noisy.law.variance) ** 0.5 / 16)  # noise cannot tell such a count from 0
+        noisy = add_noise(group_sums(cells, labels(grid, columns), prod(shape)), part, noise)
+        counts = project_onto_total(noisy.counts, total)
+        counts = np.maximum(
+            counts, float(noisy.distribution.variance) ** 0.5 / 16
+        )  # noise cannot tell such a count from 0
         tables.append(Marginal(columns, (counts * (total / counts.sum())).reshape(shape)))
-    return FittedTable(fit_tables(grid, tables, total), order, noisy.law)
+    return FittedTable(fit_tables(grid, tables, total), order, noisy.distribution)
 
 
 def labels(grid: Grid, columns: Sequence[int]) -> NDArray[np.int64]:
     """Return, for every cell, its place in the table over some columns."""
-    found = np.zeros((1,) * len(grid.bins), dtype=np.int64)
+    numbers = np.zeros((1,) * len(grid.bins), dtype=np.int64)
     for place in columns:
         size = grid.shape[place]
         own = np.arange(size).reshape([size if at == place else 1 for at in range(len(grid.bins))])
-        found = found * size + own
-    return np.ascontiguousarray(np.broadcast_to(found, grid.shape)).ravel()
+        numbers = numbers * size + own
+    return np.ascontiguousarray(np.broadcast_to(numbers, grid.shape)).ravel()
 
 
 def fit_tables(grid: Grid, tables: Sequence[Marginal], total: float) -> Floats:
@@ -121,10 +123,10 @@ def fit_tables(grid: Grid, tables: Sequence[Marginal], total: float) -> Floats:
         furthest = 0.0
         for table in tables:
             others = tuple(place for place in everywhere if place not in table.places)
-            found = cells.sum(axis=others, keepdims=True)
-            wanted = table.counts.reshape(found.shape)
-            furthest = max(furthest, float(np.abs(found - wanted).sum()))
-            cells *= np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
+            sums = cells.sum(axis=others, keepdims=True)
+            wanted = table.counts.reshape(sums.shape)
+            furthest = max(furthest, float(np.abs(sums - wanted).sum()))
+            cells *= np.divide(wanted, sums, out=np.zeros_like(sums), where=sums > 0)
         if furthest < _SETTLED * total:
             break
     return np.asarray(cells.ravel())
@@ -136,9 +138,9 @@ def reweighted(cells: Floats, mask: NDArray[np.bool_], wanted: float, total: flo
     The cells under the mask are multiplied by exp((wanted - found) / 2 total): the step that multiplicative
     weights take.
     """
-    found = float(cells[mask].sum())
+    current = float(cells[mask].sum())
     stepped = cells.copy()
-    stepped[mask] *= np.exp((min(max(wanted, 0.0), total) - found) / (2 * total))
+    stepped[mask] *= np.exp((min(max(wanted, 0.0), total) - current) / (2 * total))
     return np.asarray(stepped * (total / stepped.sum()))
 
 

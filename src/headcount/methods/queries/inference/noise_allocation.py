@@ -20,7 +20,7 @@ from math import prod
 import numpy as np
 
 from headcount._internal.arrays import Floats
-from headcount.bounds import Norm, Subset, contrasts_moved
+from headcount.bounds import Norm, Subset, contrasts_sensitivity
 
 _FINE = 64  # the smallest weight that is rounded to a whole number: by less than one in a hundred
 _FEW = 600  # components that are looked at against each other
@@ -39,9 +39,9 @@ class Weighed:
 
     def variance(self, energy: Mapping[Subset, float]) -> float:
         """Return the sum of all answers' variances, for noise that pays for one record at ε = 1, or ρ = 1/2."""
-        moved = contrasts_moved(1, self.shape, self.weights, self.norm)
+        moved = contrasts_sensitivity(1, self.shape, self.weights, self.norm)
         spread = 2 * moved.l1**2 if self.norm == "l1" else moved.l2_squared
-        return spread * sum(each / self.precision[some] for some, each in energy.items())
+        return spread * sum(amount / self.precision[some] for some, amount in energy.items())
 
 
 def weighed(energy: Mapping[Subset, float], shape: tuple[int, ...], norm: Norm) -> Weighed:
@@ -56,17 +56,17 @@ def weighed(energy: Mapping[Subset, float], shape: tuple[int, ...], norm: Norm) 
 @lru_cache(maxsize=64)
 def _best(energy: tuple[tuple[Subset, float], ...], shape: tuple[int, ...], norm: Norm) -> Weighed:
     """Return what :func:`weighed` does: every stage of a release asks for the same, and so does the next one."""
-    some = [each for each, _ in energy]
-    asked = np.array([own for _, own in energy])
-    if norm == "l2" or len(some) > _FEW or all(shape[place] == 2 for each in some for place in each):
-        own = np.array([_told(shape, each, each, norm) for each in some])
-        cost = np.array([float(_cost(shape, each, norm)) for each in some])
-        best = (asked / (own * cost)) ** (1 / 4) if norm == "l2" else np.cbrt(asked / (own * cost))
+    some = [subset for subset, _ in energy]
+    energies = np.array([own for _, own in energy])
+    if norm == "l2" or len(some) > _FEW or all(shape[place] == 2 for subset in some for place in subset):
+        own = np.array([_precision_of(shape, subset, subset, norm) for subset in some])
+        cost = np.array([float(_cost(shape, subset, norm)) for subset in some])
+        best = (energies / (own * cost)) ** (1 / 4) if norm == "l2" else np.cbrt(energies / (own * cost))
     else:
-        best = _searched(some, asked, shape)
+        best = _searched(some, energies, shape)
     kept = best > (_NOTHING * best.max() if norm == "l1" else 0.0)
     whole = np.rint(best * (_FINE / best[kept].min())).astype(np.int64)
-    weights = {each: int(weight) for each, weight, there in zip(some, whole, kept, strict=True) if there}
+    weights = {subset: int(weight) for subset, weight, there in zip(some, whole, kept, strict=True) if there}
     return Weighed(shape, norm, weights, precision(weights, some, shape, norm))
 
 
@@ -75,54 +75,54 @@ def precision(
 ) -> dict[Subset, float]:
     """Return how precise each component is told by all blocks together, for noise of variance 1."""
     if norm == "l2":
-        return {each: weights[each] ** 2 * _told(shape, each, each, norm) for each in components}
-    found = dict.fromkeys(components, 0.0)
+        return {subset: weights[subset] ** 2 * _precision_of(shape, subset, subset, norm) for subset in components}
+    precisions = dict.fromkeys(components, 0.0)
     for block, weight in weights.items():
-        for each in _inside(block, shape):
-            if each in found:
-                found[each] += weight**2 * _told(shape, block, each, norm)
-    return found
+        for subset in _inside(block, shape):
+            if subset in precisions:
+                precisions[subset] += weight**2 * _precision_of(shape, block, subset, norm)
+    return precisions
 
 
-def _searched(some: Sequence[Subset], asked: Floats, shape: tuple[int, ...]) -> Floats:
+def _searched(some: Sequence[Subset], energies: Floats, shape: tuple[int, ...]) -> Floats:
     """Look for the weights that make the least variance at L1 = 1, from all blocks and from the largest."""
-    tells = np.array([[_told(shape, block, each, "l1") for each in some] for block in some])
-    largest = np.array([not any(set(each) < set(other) for other in some) for each in some])
-    starts = [np.cbrt(asked / np.diag(tells)), np.where(largest, 1.0, 1e-4)]
+    tells = np.array([[_precision_of(shape, block, subset, "l1") for subset in some] for block in some])
+    largest = np.array([not any(set(subset) < set(other) for other in some) for subset in some])
+    starts = [np.cbrt(energies / np.diag(tells)), np.where(largest, 1.0, 1e-4)]
     best, least = starts[0], np.inf
     for start in starts:
         g = start / start.sum()
         for _ in range(_STEPS):
-            told = g**2 @ tells
-            gain = g * (tells @ (asked / told**2))
+            precisions = g**2 @ tells
+            gain = g * (tells @ (energies / precisions**2))
             g = g * np.sqrt(gain / (g @ gain))
             g /= g.sum()
         g = np.where(g > _NOTHING * g.max(), g, 0.0)
-        told = g**2 @ tells
-        if (told > 0).all() and (variance := float((asked / told).sum()) * g.sum() ** 2) < least:
+        precisions = g**2 @ tells
+        if (precisions > 0).all() and (variance := float((energies / precisions).sum()) * g.sum() ** 2) < least:
             best, least = g, variance
     return best
 
 
 def _inside(block: Subset, shape: tuple[int, ...]) -> list[Subset]:
     """Return the components that a block coded for L1 tells of: without any of its long columns."""
-    found: list[Subset] = [()]
+    result: list[Subset] = [()]
     for place in block:
-        found = [(*each, place) for each in found] + (found if shape[place] != 2 else [])
-    return found
+        result = [(*subset, place) for subset in result] + (result if shape[place] != 2 else [])
+    return result
 
 
-def _told(shape: tuple[int, ...], block: Subset, component: Subset, norm: Norm) -> float:
+def _precision_of(shape: tuple[int, ...], block: Subset, component: Subset, norm: Norm) -> float:
     """Return how precisely a block of weight 1 tells of a component: what its code multiplies squares by."""
-    told = 1.0
+    value = 1.0
     for place, size in enumerate(shape):
         if place not in block:
-            told *= 0 if place in component else size
+            value *= 0 if place in component else size
         elif size == 2:
-            told *= 2 if place in component else 0
+            value *= 2 if place in component else 0
         elif norm == "l2":
-            told *= size**2 if place in component else 0
-    return told
+            value *= size**2 if place in component else 0
+    return value
 
 
 def _cost(shape: tuple[int, ...], block: Subset, norm: Norm) -> int:

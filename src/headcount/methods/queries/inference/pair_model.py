@@ -34,7 +34,7 @@ from numpy.random import Generator
 
 from headcount._internal.arrays import Floats, Integers
 from headcount.methods.queries.inference.empirical_bayes import shrunk
-from headcount.releases.reconcile import onto_total
+from headcount.releases.reconcile import project_onto_total
 
 Pair = tuple[int, int]
 """Two columns by their places, the first before the second."""
@@ -80,23 +80,23 @@ class PairModel:
             furthest = 0.0
             for first, second in combinations(axes, 2):
                 wanted = self.pairs[places[first], places[second]]
-                found = cells.sum(axis=tuple(axis for axis in axes if axis not in (first, second)))
-                furthest = max(furthest, float(np.abs(found - wanted).sum()))
+                sums = cells.sum(axis=tuple(axis for axis in axes if axis not in (first, second)))
+                furthest = max(furthest, float(np.abs(sums - wanted).sum()))
                 shape = [size if axis in (first, second) else 1 for axis, size in enumerate(cells.shape)]
-                cells *= (wanted / found).reshape(shape)
+                cells *= (wanted / sums).reshape(shape)
             if furthest < _SETTLED * self.total:
                 break
         return np.asarray(cells)
 
     @cached_property
-    def told(self) -> Floats:
+    def mutual_information(self) -> Floats:
         """How much each column tells of each other one, in nats; nothing of itself."""
-        told = np.zeros((len(self.columns),) * 2)
+        information = np.zeros((len(self.columns),) * 2)
         for (first, second), table in self.pairs.items():
             share = table / table.sum()
             alone = share.sum(axis=1, keepdims=True) * share.sum(axis=0, keepdims=True)
-            told[first, second] = told[second, first] = float((share * np.log(share / alone)).sum())
-        return told
+            information[first, second] = information[second, first] = float((share * np.log(share / alone)).sum())
+        return information
 
     def rows(self, number: int, draw: Generator) -> list[Integers]:
         """Draw so many rows: the bin of each column, by the places of the columns.
@@ -122,11 +122,11 @@ class PairModel:
         """Return which column is drawn next, and on which of those before it hangs: the few that tell most."""
         left = [place for place in range(len(self.columns)) if place not in before]
         if not before:
-            return int(np.argmax(self.told.sum(axis=1))), []
-        column = max(left, key=lambda place: float(self.told[place, before].max()))
+            return int(np.argmax(self.mutual_information.sum(axis=1))), []
+        column = max(left, key=lambda place: float(self.mutual_information[place, before].max()))
         parents: list[int] = []
-        for place in sorted(before, key=lambda place: -self.told[column, place])[:_PARENTS]:
-            if prod(self.columns[each].size for each in (column, place, *parents)) <= _LARGEST:
+        for place in sorted(before, key=lambda place: -self.mutual_information[column, place])[:_PARENTS]:
+            if prod(self.columns[index].size for index in (column, place, *parents)) <= _LARGEST:
                 parents.append(place)
         return column, parents
 
@@ -136,25 +136,25 @@ def _drawn(tables: Floats, given: Integers, draw: Generator) -> Integers:
     rising = np.cumsum(tables, axis=1)
     rising /= rising[:, -1:]
     rising[:, -1] = 1.0
-    found = np.empty(given.size, dtype=np.int64)
+    drawn = np.empty(given.size, dtype=np.int64)
     size = max(1, _AT_ONCE // tables.shape[1])
     for start in range(0, given.size, size):
         part = given[start : start + size]
-        found[start : start + size] = (rising[part] <= draw.random((part.size, 1))).sum(axis=1)
-    return found
+        drawn[start : start + size] = (rising[part] <= draw.random((part.size, 1))).sum(axis=1)
+    return drawn
 
 
 def cleaned(noisy: Sequence[Floats], deviation: float) -> tuple[Floats, ...]:
     """Return counts of columns that are above 0 and sum to one total, the mean of what they say, weighed by noise.
 
-    >>> [each.round(3).tolist() for each in cleaned([np.array([8.0, -2.0]), np.array([5.0, 3.0])], 0.0)]
+    >>> [table.round(3).tolist() for table in cleaned([np.array([8.0, -2.0]), np.array([5.0, 3.0])], 0.0)]
     [[7.0, 0.0], [4.5, 2.5]]
     """
-    weights = [1 / each.size for each in noisy]
-    total = max(1.0, float(np.average([each.sum() for each in noisy], weights=weights)))
+    weights = [1 / table.size for table in noisy]
+    total = max(1.0, float(np.average([table.sum() for table in noisy], weights=weights)))
     least = max(deviation / 16, _TINY)  # noise cannot tell such a count from 0
-    raised = [np.maximum(onto_total(each, total), least) for each in noisy]
-    return tuple(each * (total / each.sum()) for each in raised)
+    raised = [np.maximum(project_onto_total(table, total), least) for table in noisy]
+    return tuple(table * (total / table.sum()) for table in raised)
 
 
 def independent(columns: Sequence[Floats], pair: Pair) -> Floats:
@@ -181,8 +181,8 @@ def _drawn_towards(
 ) -> PairModel:
     pairs = dict(expected)
     if noisy:
-        found = shrunk(list(noisy.values()), [expected[pair] for pair in noisy], deviation)
-        pairs |= dict(zip(noisy, found, strict=True))
+        shrunken = shrunk(list(noisy.values()), [expected[pair] for pair in noisy], deviation)
+        pairs |= dict(zip(noisy, shrunken, strict=True))
     return PairModel(columns, {pair: _agreeing(table, columns, pair) for pair, table in pairs.items()})
 
 
@@ -199,7 +199,7 @@ def _agreeing(table: Floats, columns: Sequence[Floats], pair: Pair) -> Floats:
 def _through(model: PairModel, pair: Pair) -> Floats:
     """Return what the third column that tells most of both makes of a pair."""
     first, second = pair
-    both = np.minimum(model.told[first], model.told[second])
+    both = np.minimum(model.mutual_information[first], model.mutual_information[second])
     both[[first, second]] = -1.0
     third = int(np.argmax(both))
     left = model.table((first, third)) if first < third else model.table((third, first)).T

@@ -21,7 +21,12 @@ def synthetic_rows(model: PairModel, grid: Grid, number: int, key: bytes) -> pa.
     """Draw so many rows; ``key`` is fresh from the source of noise, hence from the operating system."""
     draw = Generator(PCG64(int.from_bytes(key, "little")))
     bins = model.rows(number, draw)
-    return pa.table({each.column: values(each, own, draw) for each, own in zip(grid.bins, bins, strict=True)})
+    return pa.table(
+        {
+            column_bins.column: values(column_bins, own, draw)
+            for column_bins, own in zip(grid.bins, bins, strict=True)
+        }
+    )
 
 
 def values(bins: Bins, places: Integers, draw: Generator) -> pa.Array:

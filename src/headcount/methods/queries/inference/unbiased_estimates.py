@@ -16,15 +16,23 @@ from math import prod
 import numpy as np
 
 from headcount._internal.arrays import Floats
-from headcount.accounting.budget import Grant, Price
-from headcount.accounting.noise_distributions import DiscreteGaussian, Law
-from headcount.bounds import Bounded, Sensitivity, Subset, contrasts, contrasts_moved, cut, decoded
+from headcount.accounting.budget import Cost, Grant
+from headcount.accounting.noise_distributions import DiscreteGaussian, NoiseDistribution
+from headcount.bounds import (
+    Bounded,
+    Sensitivity,
+    Subset,
+    contrasts,
+    contrasts_sensitivity,
+    decode_blocks,
+    split_blocks,
+)
 from headcount.errors import UsageError
 from headcount.methods.queries.components import by_component, subsets, transformed, variances
 from headcount.methods.queries.inference.maximum_likelihood import Orders, affordable
 from headcount.methods.queries.inference.noise_allocation import Weighed, weighed
-from headcount.methods.queries.query_method import Asked
-from headcount.noise import NoiseSource, add, law_of, norm_of
+from headcount.methods.queries.query_method import TableQueries
+from headcount.noise import NoiseSource, add_noise, noise_distribution_for, noise_norm
 from headcount.releases.intervals import Term, half_width
 
 MOST_DRAWS = 20_000_000
@@ -35,7 +43,7 @@ MOST_DRAWS = 20_000_000
 class Plan:
     """What is to be measured of a grid: weighed contrasts, or its cells where there are none."""
 
-    asked: Asked
+    asked: TableQueries
     contrasts: Weighed | None
 
     @property
@@ -43,38 +51,38 @@ class Plan:
         """How far one person or group moves it."""
         if self.contrasts is None:
             return self.asked.moved
-        reach, shape = self.asked.bound.reach, self.asked.grid.shape
-        return contrasts_moved(reach, shape, self.contrasts.weights, self.contrasts.norm)
+        reach, shape = self.asked.bound.max_records_of_group, self.asked.grid.shape
+        return contrasts_sensitivity(reach, shape, self.contrasts.weights, self.contrasts.norm)
 
-    def law(self, price: Price) -> Law:
+    def distribution(self, price: Cost) -> NoiseDistribution:
         """Return its noise at a price; refuse what cannot be drawn."""
-        return law_of(self.moved, price)
+        return noise_distribution_for(self.moved, price)
 
-    def noise(self, columns: Subset, each: float) -> float:
+    def noise(self, columns: Subset, variance: float) -> float:
         """Return the variance of every count of a table over some columns, if numbers measured have this one."""
         shape = self.asked.grid.shape
         size = prod(shape[place] for place in columns)
         others = prod(shape) / size
         if self.contrasts is None:
-            return each * others
-        told = self.contrasts.precision  # what no query asks for is not measured, and has no noise
-        whole = (some for some in subsets(columns) if some in told)
-        parts = (prod(shape[place] - 1 for place in some) / told[some] for some in whole)
-        return each * sum(parts) * others / size
+            return variance * others
+        precision = self.contrasts.precision  # what no query asks for is not measured, and has no noise
+        whole = (some for some in subsets(columns) if some in precision)
+        parts = (prod(shape[place] - 1 for place in some) / precision[some] for some in whole)
+        return variance * sum(parts) * others / size
 
-    def variances(self, each: float) -> Floats:
+    def variances(self, variance: float) -> Floats:
         """Return the variance of every answer."""
         if self.contrasts is None or self.asked.energies is None:
-            return np.asarray(each * self.asked.queries.sizes, dtype=np.float64)
-        told = {some: each / precision for some, precision in self.contrasts.precision.items()}
-        return variances(self.asked.queries, self.asked.energies, told)
+            return np.asarray(variance * self.asked.queries.sizes, dtype=np.float64)
+        component_variances = {some: variance / precision for some, precision in self.contrasts.precision.items()}
+        return variances(self.asked.queries, self.asked.energies, component_variances)
 
-    def mean_variance(self, each: float) -> float:
+    def mean_variance(self, variance: float) -> float:
         """Return the mean variance of all answers; of very many queries, as far as some of them tell."""
         if self.contrasts is None or self.asked.energies is None:
-            return each * float(self.asked.queries.sizes.mean())
-        energy, told = self.asked.energies.components, self.contrasts.precision
-        return each * sum(energy[some] / told[some] for some in told) / self.asked.queries.size
+            return variance * float(self.asked.queries.sizes.mean())
+        energy, precision = self.asked.energies.components, self.contrasts.precision
+        return variance * sum(energy[some] / precision[some] for some in precision) / self.asked.queries.size
 
     @property
     def orders(self) -> Orders:
@@ -84,10 +92,10 @@ class Plan:
         """
         shape = self.asked.grid.shape
         if self.contrasts is not None:
-            told = self.contrasts.precision
-            whole = [some for some in told if some and all(each in told for each in subsets(some))]
-            found = [[some for some in whole if len(some) == order] for order in range(1, len(shape) + 1)]
-            orders = [tables for tables in found if tables]
+            precision = self.contrasts.precision
+            whole = [some for some in precision if some and all(subset in precision for subset in subsets(some))]
+            by_order = [[some for some in whole if len(some) == order] for order in range(1, len(shape) + 1)]
+            orders = [tables for tables in by_order if tables]
             return orders if affordable(orders, prod(shape)) else []
         long = [place for place, size in enumerate(shape) if size > 1] or [0]
         last = [[tuple(long)]]
@@ -98,21 +106,26 @@ class Plan:
         return last
 
 
-def contrasts_for(asked: Asked, price: Price, discount: Mapping[Subset, float] | None = None) -> Plan | None:
+def contrasts_for(
+    table_queries: TableQueries, price: Cost, discount: Mapping[Subset, float] | None = None
+) -> Plan | None:
     """Return the contrasts that are best for what is asked; None if these are too many, or cannot be drawn.
 
     ``discount`` lowers what components weigh, as if queries asked less of them.
     """
-    if asked.energies is None:
+    if table_queries.energies is None:
         return None
-    shape, norm = asked.grid.shape, norm_of(price)
-    energy = {some: each * (discount or {}).get(some, 1.0) for some, each in asked.energies.components.items()}
+    shape, norm = table_queries.grid.shape, noise_norm(price)
+    energy = {
+        some: weight * (discount or {}).get(some, 1.0)
+        for some, weight in table_queries.energies.components.items()
+    }
     draws = sum(prod(1 if shape[place] == 2 else shape[place] for place in some) for some in energy)
     if draws > MOST_DRAWS:
         return None
-    plan = Plan(asked, weighed(energy, shape, norm))
+    plan = Plan(table_queries, weighed(energy, shape, norm))
     try:
-        plan.law(price)
+        plan.distribution(price)
     except UsageError:
         return None
     return plan
@@ -124,7 +137,7 @@ class Estimate:
 
     cells: Floats
     plan: Plan
-    law: Law
+    distribution: NoiseDistribution
 
     @property
     def answers(self) -> Floats:
@@ -134,38 +147,41 @@ class Estimate:
     @property
     def variances(self) -> Floats:
         """The exact variances of these answers."""
-        return self.plan.variances(self.law.variance)
+        return self.plan.variances(self.distribution.variance)
 
     @property
     def mean_variance(self) -> float:
         """The mean of these variances."""
-        return self.plan.mean_variance(self.law.variance)
+        return self.plan.mean_variance(self.distribution.variance)
 
     def noise(self, columns: Subset) -> float:
         """Return the variance of every count of a table over some columns."""
-        return self.plan.noise(columns, self.law.variance)
+        return self.plan.noise(columns, self.distribution.variance)
 
 
 def estimated(cells: Bounded, plan: Plan, grant: Grant, noise: NoiseSource) -> Estimate:
     """Spend a grant on what is planned, and estimate the cells from it."""
-    shape, told = plan.asked.grid.shape, plan.contrasts
-    if told is None:
-        noisy = add(cells, grant, noise)
-        return Estimate(noisy.counts.reshape(shape), plan, noisy.law)
-    noisy = add(contrasts(cells, shape, told.weights, told.norm), grant, noise)
-    return Estimate(least_squares(noisy.counts, told), plan, noisy.law)
+    shape, weighting = plan.asked.grid.shape, plan.contrasts
+    if weighting is None:
+        noisy = add_noise(cells, grant, noise)
+        return Estimate(noisy.counts.reshape(shape), plan, noisy.distribution)
+    noisy = add_noise(contrasts(cells, shape, weighting.weights, weighting.norm), grant, noise)
+    return Estimate(least_squares(noisy.counts, weighting), plan, noisy.distribution)
 
 
-def least_squares(measured: Floats, told: Weighed) -> Floats:
+def least_squares(measured: Floats, weighting: Weighed) -> Floats:
     """Return the cells nearest to weighed contrasts, an axis a column."""
-    axes = tuple(range(len(told.shape)))
-    blocks = {some: told.weights[some] * block for some, block in cut(measured, told.shape, told.weights).items()}
-    spread = transformed(decoded(blocks, told.shape, told.norm), axes)
-    share = by_component(told.shape, {some: 1 / precise for some, precise in told.precision.items()})
+    axes = tuple(range(len(weighting.shape)))
+    blocks = {
+        some: weighting.weights[some] * block
+        for some, block in split_blocks(measured, weighting.shape, weighting.weights).items()
+    }
+    spread = transformed(decode_blocks(blocks, weighting.shape, weighting.norm), axes)
+    share = by_component(weighting.shape, {some: 1 / precise for some, precise in weighting.precision.items()})
     return transformed(spread * share, axes, back=True)
 
 
-def widths(variances: Floats, law: Law, level: float) -> Floats:
+def widths(variances: Floats, law: NoiseDistribution, level: float) -> Floats:
     """Return the half-widths of answers that are weighted sums of many draws, from their variances.
 
     A sum of discrete Gaussian draws is a normal one but for its steps, the finest of which is at most its

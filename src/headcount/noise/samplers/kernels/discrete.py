@@ -35,7 +35,7 @@ MOST_SCALES = 1 << 14
 class Shape(NamedTuple):
     """What makes a Gaussian value of a proposal Y: x = | |Y| · slope - middle | / (first · second).
 
-    :func:`headcount.noise.gaussian.pieces` keeps all of it within 63 bits.
+    :func:`headcount.noise.gaussian.sampler_integers` keeps all of it within 63 bits.
     """
 
     slope: int

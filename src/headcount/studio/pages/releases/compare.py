@@ -7,15 +7,15 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from fastapi.responses import Response
 
-from headcount.studio.access import Door, door, visitor
+from headcount.studio.access import AccessLevel, router_for, visitor
 from headcount.studio.services.exploration import views
 from headcount.studio.services.exploration.compare import comparable, compare
 from headcount.studio.services.exploration.rows import heading, number
-from headcount.studio.services.open_release import reading
+from headcount.studio.services.open_release import open_release
 from headcount.studio.studio import studio_of
 from headcount.studio.web import templates
 
-_all = door(Door.SIGNED_IN, include_in_schema=False)
+_all = router_for(AccessLevel.SIGNED_IN, include_in_schema=False)
 
 ROWS = 50
 
@@ -32,24 +32,28 @@ def compare_page(
     chosen = {"first": first, "second": second, "table": table, "q": q}
     if not (first and second):
         return templates.page(request, "compare.html.jinja", listed=listed, chosen=chosen, told=None)
-    one, other = (reading(request, each) for each in (first, second))
-    told = one.opened.once(
-        ("compared", other.known.digest, table), lambda: compare(one.opened, other.opened, table or None)
+    first_opened, second_opened = (open_release(request, entry) for entry in (first, second))
+    comparison = first_opened.opened.cached(
+        ("compared", second_opened.stored.digest, table),
+        lambda: compare(first_opened.opened, second_opened.opened, table or None),
     )
-    page = told.rows.page(q, start=start, size=ROWS)
+    page = comparison.rows.page(q, start=start, size=ROWS)
     shown: dict[str, Any] = {
-        "told": told,
+        "told": comparison,
         "page": page,
         "chosen": chosen,
         "rows": [
             (
-                [one.opened.name(key, row[key]) if row[key] is not None else "unknown" for key in told.keys],
+                [
+                    first_opened.opened.name(key, row[key]) if row[key] is not None else "unknown"
+                    for key in comparison.keys
+                ],
                 {name: number(row[name], name) for name in _NUMBERS},
                 row,
             )
             for row in page.rows
         ],
-        "headings": [heading(each) for each in told.keys],
+        "headings": [heading(entry) for entry in comparison.keys],
     }
     if request.headers.get("hx-target") == "compared":
         return templates.part(request, "compare_part.html.jinja", **shown)
@@ -57,9 +61,12 @@ def compare_page(
         request,
         "compare.html.jinja",
         listed=listed,
-        one=one.known,
-        other=other.known,
-        tables=[(each, views.title_of(each)) for each in comparable(one.opened.release, other.opened.release)],
+        one=first_opened.stored,
+        other=second_opened.stored,
+        tables=[
+            (entry, views.title_of(entry))
+            for entry in comparable(first_opened.opened.release, second_opened.opened.release)
+        ],
         **shown,
     )
 

@@ -9,15 +9,15 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from headcount.errors import UnknownNameError
-from headcount.studio.access import Door, door
+from headcount.studio.access import AccessLevel, router_for
 from headcount.studio.services import charts
 from headcount.studio.services.exploration import views
 from headcount.studio.services.exploration.downloads import csv_of, parquet_of, zip_of
-from headcount.studio.services.open_release import Reading, reading
+from headcount.studio.services.open_release import VisibleRelease, open_release
 from headcount.studio.studio import studio_of
 from headcount.studio.web import templates
 
-_all = door(Door.SIGNED_IN, prefix="/releases/{release}", include_in_schema=False)
+_all = router_for(AccessLevel.SIGNED_IN, prefix="/releases/{release}", include_in_schema=False)
 
 TYPES = {
     "csv": "text/csv; charset=utf-8",
@@ -31,12 +31,12 @@ TYPES = {
 @_all.get("/downloads")
 def downloads_page(request: Request, release: str) -> Response:
     """List what can be taken home."""
-    read = reading(request, release)
+    read = open_release(request, release)
     return templates.page(
         request,
         "downloads.html.jinja",
         **read.shown("downloads"),
-        tables=views.held(read.opened),
+        tables=views.table_summaries(read.opened),
         charts=list(charts.charts(read.opened).values()),
     )
 
@@ -44,7 +44,7 @@ def downloads_page(request: Request, release: str) -> Response:
 @_all.get("/downloads/tables/{table:path}.{kind}")
 def download_table(request: Request, release: str, table: str, kind: Literal["csv", "parquet"]) -> Response:
     """Send a table."""
-    read = reading(request, release)
+    read = open_release(request, release)
     if table not in read.opened.release.tables:
         raise UnknownNameError.among("table", table, read.opened.release.tables)
     loaded = read.opened.release
@@ -55,14 +55,14 @@ def download_table(request: Request, release: str, table: str, kind: Literal["cs
 @_all.get("/downloads/charts/{name}.png")
 def download_chart(request: Request, release: str, name: str) -> Response:
     """Send a chart as a picture."""
-    read = reading(request, release)
+    read = open_release(request, release)
     return sent(charts.png(read.opened, name), named(read, name), "png")
 
 
 @_all.get("/downloads/about.txt")
 def download_words(request: Request, release: str) -> Response:
     """Send what was done and what is promised, in sentences."""
-    read = reading(request, release)
+    read = open_release(request, release)
     held = read.opened.release
     warning = "" if held.is_private else "NOT PRIVATE: for research alone.\n"
     return sent(f"{warning}{held.explain()}\n".encode(), named(read, "about"), "txt")
@@ -71,15 +71,15 @@ def download_words(request: Request, release: str) -> Response:
 @_all.get("/downloads/release.zip")
 def download_all(request: Request, release: str) -> Response:
     """Send the folder of the release."""
-    read = reading(request, release)
-    folder = studio_of(request).releases.folder_of(read.known)
-    packed = zip_of(folder, list(read.opened.release.tables), read.known.digest)
+    read = open_release(request, release)
+    folder = studio_of(request).releases.folder_of(read.stored)
+    packed = zip_of(folder, list(read.opened.release.tables), read.stored.digest)
     return sent(packed, named(read, ""), "zip")
 
 
-def named(read: Reading, part: str) -> str:
+def named(read: VisibleRelease, part: str) -> str:
     """Return what a file is called: by the title of the release, in plain letters."""
-    words = re.sub(r"[^a-z0-9]+", "-", f"{read.known.title} {part}".lower()).strip("-")
+    words = re.sub(r"[^a-z0-9]+", "-", f"{read.stored.title} {part}".lower()).strip("-")
     return words[:80].rstrip("-") or "release"
 
 

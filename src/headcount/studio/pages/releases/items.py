@@ -8,13 +8,13 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from headcount.reports.sentences import across, counted_words
-from headcount.studio.access import Door, door
+from headcount.studio.access import AccessLevel, router_for
 from headcount.studio.services.exploration.item_profile import profile, related
 from headcount.studio.services.exploration.rows import bar, columns_of, item_address, number, scale_of
-from headcount.studio.services.open_release import Reading, reading
+from headcount.studio.services.open_release import VisibleRelease, open_release
 from headcount.studio.web import templates
 
-_all = door(Door.SIGNED_IN, prefix="/releases/{release}", include_in_schema=False)
+_all = router_for(AccessLevel.SIGNED_IN, prefix="/releases/{release}", include_in_schema=False)
 
 MATCHES = 8
 TAGS = 15
@@ -25,47 +25,47 @@ Words = Annotated[str, Query(max_length=2000)]
 @_all.get("/items")
 def item_by_query(request: Request, release: str, item: Words) -> Response:
     """Show an item whose name makes no address."""
-    return _item(request, reading(request, release), item)
+    return _item(request, open_release(request, release), item)
 
 
 @_all.get("/items/{item:path}")
 def item_page(request: Request, release: str, item: str) -> Response:
     """Show an item."""
-    return _item(request, reading(request, release), item)
+    return _item(request, open_release(request, release), item)
 
 
 @_all.get("/related")
 def related_page(request: Request, release: str, q: Words = "", item: Words | None = None) -> Response:
     """Show what belongs to an item, or find one."""
-    read = reading(request, release)
+    read = open_release(request, release)
     opened = read.opened
-    found = opened.browsed(opened.of_items or "").page(q, size=MATCHES).rows if opened.of_items else []
+    rows = opened.browsed(opened.item_table or "").page(q, size=MATCHES).rows if opened.item_table else []
     chosen = None if item is None else opened.item(item)
     return templates.page(
         request,
         "related.html.jinja",
         **read.shown("related"),
         q=q,
-        matches=[(each["item"], opened.name("item", each["item"])) for each in found],
+        matches=[(entry["item"], opened.name("item", entry["item"])) for entry in rows],
         chosen=chosen,
         called="" if chosen is None else opened.name("item", chosen),
         related=None if chosen is None else related(opened, chosen),
-        address=lambda each: item_address(read.base, each),
+        address=lambda entry: item_address(read.base, entry),
     )
 
 
 @_all.get("/tags")
 def tags_page(request: Request, release: str, q: Words = "", resource: Words | None = None) -> Response:
     """Show the tags of a resource, or find one."""
-    read = reading(request, release)
+    read = open_release(request, release)
     opened, model = read.opened, read.opened.tags
-    found = opened.browsed("model/resources").page(q, size=MATCHES).rows
+    rows = opened.browsed("model/resources").page(q, size=MATCHES).rows
     return templates.page(
         request,
         "tags.html.jinja",
         **read.shown("tags"),
         q=q,
-        matches=[(each["resource"], opened.name("resource", each["resource"])) for each in found],
+        matches=[(row["resource"], opened.name("resource", row["resource"])) for row in rows],
         chosen=resource,
         called="" if resource is None else opened.name("resource", resource),
         knows=resource is not None and model is not None and model.knows(resource),
@@ -73,35 +73,38 @@ def tags_page(request: Request, release: str, q: Words = "", resource: Words | N
     )
 
 
-def _item(request: Request, read: Reading, item: str) -> Response:
+def _item(request: Request, read: VisibleRelease, item: str) -> Response:
     opened = read.opened
-    told = profile(opened, item)
-    browsed = None if opened.of_contexts != "edges" else opened.browsed("edges")
+    item_profile = profile(opened, item)
+    browsed = None if opened.context_table != "edges" else opened.browsed("edges")
     scale = None if browsed is None else scale_of(browsed)
     rows = [
-        (each, None if scale is None else bar({"count": each.count, "low": each.low, "high": each.high}, scale))
-        for each in told.contexts
+        (
+            entry,
+            None if scale is None else bar({"count": entry.count, "low": entry.low, "high": entry.high}, scale),
+        )
+        for entry in item_profile.contexts
     ]
-    having = opened.of_items or ""
+    having = opened.item_table or ""
     shown = (
         []
-        if told.numbers is None
+        if item_profile.numbers is None
         else [
-            (each.heading, number(told.numbers[each.name], each.name))
-            for each in columns_of(opened.browsed(having))
-            if each.kind == "number" and told.numbers[each.name] is not None
+            (entry.heading, number(item_profile.numbers[entry.name], entry.name))
+            for entry in columns_of(opened.browsed(having))
+            if entry.kind == "number" and item_profile.numbers[entry.name] is not None
         ]
     )
     return templates.page(
         request,
         "item.html.jinja",
         **read.shown(""),
-        profile=told,
+        profile=item_profile,
         numbers=shown,
         rows=rows,
         across=across(opened.release),
         counted=counted_words(opened.release),
-        address=lambda each: item_address(read.base, each),
+        address=lambda entry: item_address(read.base, entry),
     )
 
 

@@ -20,33 +20,35 @@ from headcount.studio.studio import studio_of
 from headcount.studio.web import templates
 
 
-def figures(request: Request, dataset: Dataset) -> list[forms.Field]:
+def forecast_fields(request: Request, dataset: Dataset) -> list[forms.Field]:
     """Return the fields of a forecast, as a page shows them first: of the newest release that tells enough."""
-    known = _known(request, dataset)
-    return forms.shown(figure_fields(known), {"activity": known[0][0]} if known else {})
+    releases = _releases_with_activity(request, dataset)
+    return forms.fill_fields(figure_fields(releases), {"activity": releases[0][0]} if releases else {})
 
 
 def forecast_part(request: Request, dataset: Dataset, sent: dict[str, list[str]]) -> Response:
     """Say how far off a release would be, from public figures or from what was released before."""
     studio, who = studio_of(request), visitor(request)
-    found: dict[str, Any] = {"forecast": None, "error": None}
+    page_values: dict[str, Any] = {"forecast": None, "error": None}
     try:
-        said = forms.values(figure_fields(_known(request, dataset)), sent)
-        said |= {name: text(sent, name) for name in ("epsilon", "delta") if text(sent, name)}
-        if said.get("activity"):
-            release = studio.releases.get(who, said["activity"])
-            said["activity"] = studio.releases.folder_of(release).name
-        found["forecast"] = studio.work.look(who, "forecast", dataset=dataset.id, asked=said)
+        figure_values = forms.read_posted(figure_fields(_releases_with_activity(request, dataset)), sent)
+        figure_values |= {name: text(sent, name) for name in ("epsilon", "delta") if text(sent, name)}
+        if figure_values.get("activity"):
+            release = studio.releases.get(who, figure_values["activity"])
+            figure_values["activity"] = studio.releases.folder_of(release).name
+        page_values["forecast"] = studio.work.run_quick_task(
+            who, "forecast", dataset=dataset.id, asked=figure_values
+        )
     except HeadcountError as error:
-        found["error"] = error
-    return templates.part(request, "forecast.html.jinja", **found)
+        page_values["error"] = error
+    return templates.part(request, "forecast.html.jinja", **page_values)
 
 
-def _known(request: Request, dataset: Dataset) -> list[tuple[str, str]]:
+def _releases_with_activity(request: Request, dataset: Dataset) -> list[tuple[str, str]]:
     """Return releases of a dataset that tell how active people are, the newest first."""
     releases = studio_of(request).releases
     return [
-        (each.id, each.title)
-        for each in releases.listed(visitor(request), dataset=dataset.id)
-        if (releases.folder_of(each) / "activity.parquet").is_file()
+        (release.id, release.title)
+        for release in releases.listed(visitor(request), dataset=dataset.id)
+        if (releases.folder_of(release) / "activity.parquet").is_file()
     ]

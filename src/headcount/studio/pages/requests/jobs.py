@@ -8,13 +8,13 @@ from fastapi import Request
 from fastapi.responses import FileResponse, RedirectResponse, Response
 
 from headcount.errors import HeadcountError
-from headcount.studio.access import Door, door, visitor
+from headcount.studio.access import AccessLevel, router_for, visitor
 from headcount.studio.studio import studio_of
 from headcount.studio.web import templates
 from headcount.studio.web.error_responses import status_of
 
-_everybody = door(Door.SIGNED_IN, include_in_schema=False)
-_curators = door(Door.CURATORS, include_in_schema=False)
+_everybody = router_for(AccessLevel.SIGNED_IN, include_in_schema=False)
+_curators = router_for(AccessLevel.CURATORS, include_in_schema=False)
 
 _SANDBOX = (
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; "
@@ -57,17 +57,17 @@ def cancel(request: Request, job: str) -> Response:
 def again(request: Request, job: str) -> Response:
     """Ask for the same once more: what was published already costs nothing."""
     try:
-        made = studio_of(request).work.again(visitor(request), job)
+        repeated = studio_of(request).work.again(visitor(request), job)
     except HeadcountError as error:
         return _page(request, job, error)
-    return RedirectResponse(f"/runs/{made.id}", 303)
+    return RedirectResponse(f"/runs/{repeated.id}", 303)
 
 
 @_curators.post("/datasets/{dataset}/check")
 def check(request: Request, dataset: str) -> Response:
     """Look through a log for what would not be counted: for the curator's eyes only."""
-    made = studio_of(request).jobs.ask(visitor(request), kind="check", dataset=dataset)
-    return RedirectResponse(f"/runs/{made.id}", 303)
+    job = studio_of(request).jobs.ask(visitor(request), kind="check", dataset=dataset)
+    return RedirectResponse(f"/runs/{job.id}", 303)
 
 
 @_curators.get("/runs/{job}/page")

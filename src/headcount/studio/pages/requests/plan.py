@@ -13,17 +13,17 @@ from fastapi.responses import RedirectResponse, Response
 from headcount.errors import HeadcountError
 from headcount.methods.family import Family
 from headcount.studio import forms
-from headcount.studio.access import Door, door, visitor
+from headcount.studio.access import AccessLevel, router_for, visitor
 from headcount.studio.forms.form_body import Sent, text
-from headcount.studio.pages.requests._forecast import figures, forecast_part
-from headcount.studio.pages.requests._request_plan import asked_of, outlook_part, planned
-from headcount.studio.services.request_form import asking_fields, family_for
+from headcount.studio.pages.requests._forecast import forecast_fields, forecast_part
+from headcount.studio.pages.requests._request_plan import dataset_and_family, plan_part, plan_request
+from headcount.studio.services.request_form import family_for, request_form_fields
 from headcount.studio.store.datasets import Dataset
 from headcount.studio.studio import studio_of
 from headcount.studio.web import templates
 from headcount.studio.web.error_responses import status_of
 
-_curators = door(Door.CURATORS, include_in_schema=False)
+_curators = router_for(AccessLevel.CURATORS, include_in_schema=False)
 
 
 @_curators.get("/datasets/{dataset}/plan")
@@ -32,27 +32,29 @@ def plan(request: Request, dataset: str, family: str = "", job: str = "") -> Res
     studio, who = studio_of(request), visitor(request)
     held = studio.datasets.get(who, dataset)
     earlier = studio.jobs.get(who, job) if job else None
-    asked = dict(earlier.asked) if earlier is not None else {}
-    return _page(request, held, family_for(held, (earlier.family if earlier else None) or family), asked)
+    request_values = dict(earlier.asked) if earlier is not None else {}
+    return _page(request, held, family_for(held, (earlier.family if earlier else None) or family), request_values)
 
 
 @_curators.post("/datasets/{dataset}/plan")
 def ask(request: Request, dataset: str, sent: Sent) -> Response:
     """Put a release into the queue."""
     studio, who = studio_of(request), visitor(request)
-    held, family = asked_of(request, dataset, sent)
+    held, family = dataset_and_family(request, dataset, sent)
     try:
-        asked, _ = planned(request, held, family, sent)  # what fails, fails here
-        made = studio.jobs.ask(who, dataset=dataset, family=family.name, asked=asked, title=text(sent, "title"))
+        request_values, _ = plan_request(request, held, family, sent)  # what fails, fails here
+        job = studio.jobs.ask(
+            who, dataset=dataset, family=family.name, asked=request_values, title=text(sent, "title")
+        )
     except HeadcountError as error:
         return _page(request, held, family, {}, sent, error)
-    return RedirectResponse(f"/runs/{made.id}", 303)
+    return RedirectResponse(f"/runs/{job.id}", 303)
 
 
 @_curators.post("/datasets/{dataset}/plan/outlook")
 def outlook(request: Request, dataset: str, sent: Sent) -> Response:
     """Say what a request would promise and cost; where the method changed, show its fields, too."""
-    return outlook_part(request, dataset, sent)
+    return plan_part(request, dataset, sent)
 
 
 @_curators.post("/datasets/{dataset}/plan/forecast")
@@ -62,17 +64,21 @@ def forecast(request: Request, dataset: str, sent: Sent) -> Response:
 
 
 def _fields(
-    dataset: Dataset, family: Family, asked: dict[str, Any], sent: forms.Posted | None, errors: dict[str, str]
+    dataset: Dataset,
+    family: Family,
+    request_values: dict[str, Any],
+    sent: forms.Posted | None,
+    errors: dict[str, str],
 ) -> list[forms.Field]:
-    method = str(asked.get("method") or "") if sent is None else next(iter(sent.get("method", ())), "")
-    return forms.shown(asking_fields(dataset, family, method or None), asked, sent, errors)
+    method = str(request_values.get("method") or "") if sent is None else next(iter(sent.get("method", ())), "")
+    return forms.fill_fields(request_form_fields(dataset, family, method or None), request_values, sent, errors)
 
 
 def _page(
     request: Request,
     dataset: Dataset,
     family: Family,
-    asked: dict[str, Any],
+    request_values: dict[str, Any],
     sent: forms.Posted | None = None,
     error: HeadcountError | None = None,
 ) -> Response:
@@ -85,9 +91,9 @@ def _page(
         dataset=dataset,
         family=family,
         offers=forms.offers(dataset.reads, dataset.flags),
-        fields=_fields(dataset, family, asked, sent, by_field),
-        method=str(asked.get("method") or "") if sent is None else next(iter(sent.get("method", ())), ""),
-        figures=figures(request, dataset),
+        fields=_fields(dataset, family, request_values, sent, by_field),
+        method=str(request_values.get("method") or "") if sent is None else next(iter(sent.get("method", ())), ""),
+        figures=forecast_fields(request, dataset),
         error=error if error is not None and (not by_field or unplaced) else None,
     )
 

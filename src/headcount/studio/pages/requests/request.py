@@ -14,18 +14,18 @@ from headcount.errors import HeadcountError
 from headcount.ledger import Account
 from headcount.methods.family import Family
 from headcount.studio import forms
-from headcount.studio.access import Door, door, visitor
+from headcount.studio.access import AccessLevel, router_for, visitor
 from headcount.studio.forms.form_body import Sent, text
-from headcount.studio.pages.requests._forecast import figures, forecast_part
-from headcount.studio.pages.requests._request_plan import asked_of, outlook_part, planned
+from headcount.studio.pages.requests._forecast import forecast_fields, forecast_part
+from headcount.studio.pages.requests._request_plan import dataset_and_family, plan_part, plan_request
 from headcount.studio.services.budgets import gauge
-from headcount.studio.services.request_form import asking_fields, family_for
+from headcount.studio.services.request_form import family_for, request_form_fields
 from headcount.studio.store.datasets import Dataset
 from headcount.studio.studio import studio_of
 from headcount.studio.web import templates
 from headcount.studio.web.error_responses import status_of
 
-_all = door(Door.SIGNED_IN, include_in_schema=False)
+_all = router_for(AccessLevel.SIGNED_IN, include_in_schema=False)
 
 Words = Annotated[str, Query(max_length=64)]
 
@@ -36,10 +36,10 @@ def ask_page(request: Request) -> Response:
     studio, who = studio_of(request), visitor(request)
     if who.is_curator:
         return RedirectResponse("/datasets", 303)
-    open_ones = [each for each in studio.datasets.listed(who) if each.state == "open"]
+    open_datasets = [dataset for dataset in studio.datasets.listed(who) if dataset.state == "open"]
     rows = [
-        (each, gauge(account), is_exhausted(account), forms.offers(each.reads, each.flags))
-        for each, account in ((each, studio.datasets.account(who, each.id)) for each in open_ones)
+        (dataset, gauge(account), is_exhausted(account), forms.offers(dataset.reads, dataset.flags))
+        for dataset, account in ((dataset, studio.datasets.account(who, dataset.id)) for dataset in open_datasets)
     ]
     return templates.page(request, "ask.html.jinja", rows=rows)
 
@@ -56,17 +56,19 @@ def asking_page(request: Request, dataset: str, family: Words = "") -> Response:
 @_all.post("/ask/{dataset}/outlook")
 def outlook(request: Request, dataset: str, sent: Sent) -> Response:
     """Say what a request would promise and cost, and what is left; where the method changed, show its fields."""
-    return outlook_part(request, dataset, sent)
+    return plan_part(request, dataset, sent)
 
 
 @_all.post("/ask/{dataset}")
 def ask(request: Request, dataset: str, sent: Sent) -> Response:
     """Ask for it; it is charged once it is run."""
     studio, who = studio_of(request), visitor(request)
-    held, family = asked_of(request, dataset, sent)
+    held, family = dataset_and_family(request, dataset, sent)
     try:
-        asked, _ = planned(request, held, family, sent)
-        job = studio.jobs.ask(who, dataset=dataset, family=family.name, asked=asked, title=text(sent, "title"))
+        request_values, _ = plan_request(request, held, family, sent)
+        job = studio.jobs.ask(
+            who, dataset=dataset, family=family.name, asked=request_values, title=text(sent, "title")
+        )
     except HeadcountError as error:
         return _page(request, held, family, sent, error)
     return RedirectResponse(f"/runs/{job.id}", 303)
@@ -87,7 +89,7 @@ def _fields(
     dataset: Dataset, family: Family, sent: forms.Posted | None, errors: dict[str, str]
 ) -> list[forms.Field]:
     method = "" if sent is None else next(iter(sent.get("method", ())), "")
-    return forms.shown(asking_fields(dataset, family, method or None, curator=False), {}, sent, errors)
+    return forms.fill_fields(request_form_fields(dataset, family, method or None, curator=False), {}, sent, errors)
 
 
 def _page(
@@ -108,7 +110,7 @@ def _page(
         offers=forms.offers(dataset.reads, dataset.flags),
         fields=_fields(dataset, family, sent, by_field),
         method="" if sent is None else next(iter(sent.get("method", ())), ""),
-        figures=figures(request, dataset),
+        figures=forecast_fields(request, dataset),
         budget=gauge(account),
         exhausted=is_exhausted(account),
         error=error if error is not None and (not by_field or "" in by_field) else None,

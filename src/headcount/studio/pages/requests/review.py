@@ -7,14 +7,14 @@ from fastapi.responses import RedirectResponse, Response
 
 from headcount.errors import HeadcountError
 from headcount.releases.release import load
-from headcount.studio.access import Door, door, visitor
+from headcount.studio.access import AccessLevel, router_for, visitor
 from headcount.studio.forms.form_body import Sent, text
 from headcount.studio.services.release_preview import first_rows
 from headcount.studio.studio import studio_of
 from headcount.studio.web import templates
 from headcount.studio.web.error_responses import status_of
 
-_curators = door(Door.CURATORS, include_in_schema=False)
+_curators = router_for(AccessLevel.CURATORS, include_in_schema=False)
 
 
 @_curators.get("/releases/{release}/review")
@@ -29,11 +29,11 @@ def decide(request: Request, release: str, sent: Sent) -> Response:
     releases, who = studio_of(request).releases, visitor(request)
     try:
         releases.retitle(who, release, title=text(sent, "title"), note=text(sent, "note"))
-        said = text(sent, "decision")
-        if said == "publish":
+        decision = text(sent, "decision")
+        if decision == "publish":
             releases.publish(who, release)
             return RedirectResponse(f"/releases/{release}", 303)
-        if said == "withhold":
+        if decision == "withhold":
             releases.withhold(who, release)
     except HeadcountError as error:
         return _page(request, release, error)
@@ -43,14 +43,14 @@ def decide(request: Request, release: str, sent: Sent) -> Response:
 def _page(request: Request, release: str, error: HeadcountError | None = None) -> Response:
     studio, who = studio_of(request), visitor(request)
     held = studio.releases.get(who, release)
-    made = load(studio.releases.folder_of(held))
+    loaded = load(studio.releases.folder_of(held))
     return templates.page(
         request,
         "review.html.jinja",
         status=200 if error is None else status_of(error),
         held=held,
-        release=made,
-        tables=first_rows(made),
+        release=loaded,
+        tables=first_rows(loaded),
         error=error,
     )
 

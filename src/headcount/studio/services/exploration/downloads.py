@@ -30,11 +30,11 @@ def csv_of(table: pa.Table) -> bytes:
     ['"tea",-3', '"\'=1+1",2', ',1']
     """
     held = io.BytesIO()
-    pacsv.write_csv(guarded(flat(table)), held)
+    pacsv.write_csv(escape_formulas(flat(table)), held)
     return held.getvalue()
 
 
-def guarded(table: pa.Table) -> pa.Table:
+def escape_formulas(table: pa.Table) -> pa.Table:
     """Return a table in which no text, and no name of a column, is a formula."""
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
@@ -43,7 +43,7 @@ def guarded(table: pa.Table) -> pa.Table:
                 pc.match_substring_regex(texts, _FORMULA), pc.binary_join_element_wise("'", texts, ""), texts
             )
             table = table.set_column(place, field.name, safe)
-    names = [f"'{each}" if each[:1] in "=+-@\t\r\n" and each else each for each in table.column_names]
+    names = [f"'{name}" if name[:1] in "=+-@\t\r\n" and name else name for name in table.column_names]
     return table.rename_columns(names)
 
 

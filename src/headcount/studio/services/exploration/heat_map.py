@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from headcount.errors import UsageError
 from headcount.reports import excerpts
 from headcount.reports.charts.release_charts import unknown_beside
-from headcount.studio.services.exploration.lift import general, has_edges
-from headcount.studio.services.exploration.opened_release import Opened
-from headcount.studio.services.exploration.table_search import Browsed, Row
+from headcount.studio.services.exploration.lift import general_counts, has_item_contexts
+from headcount.studio.services.exploration.opened_release import OpenedRelease
+from headcount.studio.services.exploration.table_search import Row, SearchableTable
 
 SIZE = 15
 """So many items are in a grid."""
@@ -30,7 +30,7 @@ class Grid:
 
     contexts: Sequence[str]
     rows: Sequence[tuple[Row, Sequence[Row | None]]]
-    found: int
+    matches: int
     left_out: int
     """So many contexts have no room: those with the smallest counts."""
 
@@ -46,35 +46,37 @@ class Grid:
         return max([1.0, *held])
 
 
-def grid(opened: Opened, search: str = "", size: int = SIZE) -> Grid:
+def grid(opened: OpenedRelease, search: str = "", size: int = SIZE) -> Grid:
     """Return the largest items, or the largest of those that are searched for, in all contexts."""
-    if not has_edges(opened.release):
+    if not has_item_contexts(opened.release):
         raise UsageError("this release has no counts by context", remedy="see its ranking")
-    found = _sizes(opened).page(search, size=size)
-    rows = [{**row, "rank": place} for row, place in zip(found.rows, found.places, strict=True)]
+    page = _sizes(opened).page(search, size=size)
+    rows = [{**row, "rank": place} for row, place in zip(page.rows, page.places, strict=True)]
     named = excerpts.named(rows, {row["item"]: opened.labels["item"][str(row["item"])] for row in rows})
-    names = opened.once("grid contexts", lambda: excerpts.contexts(opened.release))
+    names = opened.cached("grid contexts", lambda: excerpts.contexts(opened.release))
     cells = _cells(opened, [row["item"] for row in named])
     unknown = any(context is None for _, context in cells)
     across: list[str | None] = [*names, *([None] if unknown else [])]
     return Grid(
-        contexts=[unknown_beside(names) if each is None else each for each in across],
+        contexts=[unknown_beside(names) if label is None else label for label in across],
         rows=[(row, [cells.get((row["item"], context)) for context in across]) for row in named],
-        found=found.found,
+        matches=page.matches,
         left_out=len(opened.release.contexts or ()) - len(names),
     )
 
 
-def _sizes(opened: Opened) -> Browsed:
+def _sizes(opened: OpenedRelease) -> SearchableTable:
     if "items" in opened.release.tables:
         return opened.browsed("items")
-    ids, mean, _ = general(opened)
+    ids, mean, _ = general_counts(opened)
     table = pa.table({"item": ids, "count": mean})
-    return opened.once("sizes", lambda: Browsed(table, {"item": opened.labels["item"]}))
+    return opened.cached("sizes", lambda: SearchableTable(table, {"item": opened.labels["item"]}))
 
 
-def _cells(opened: Opened, items: Sequence[Any]) -> dict[tuple[Any, str | None], Row]:
-    edges = opened.release.edges
-    wanted = pc.is_in(edges["item"], value_set=pa.array(items, edges["item"].type))
-    rows = edges.filter(wanted).to_pylist()
-    return {(row["item"], row["context"]): {each: row[each] for each in ("count", "low", "high")} for row in rows}
+def _cells(opened: OpenedRelease, items: Sequence[Any]) -> dict[tuple[Any, str | None], Row]:
+    item_contexts = opened.release.edges
+    wanted = pc.is_in(item_contexts["item"], value_set=pa.array(items, item_contexts["item"].type))
+    rows = item_contexts.filter(wanted).to_pylist()
+    return {
+        (row["item"], row["context"]): {column: row[column] for column in ("count", "low", "high")} for row in rows
+    }

@@ -11,8 +11,13 @@ import pyarrow.compute as pc
 
 from headcount.errors import HeadcountError
 from headcount.reports.charts.release_charts import unknown_beside
-from headcount.studio.services.exploration.lift import general, has_edges, shares, stretched
-from headcount.studio.services.exploration.opened_release import Opened
+from headcount.studio.services.exploration.lift import (
+    context_shares,
+    general_counts,
+    has_item_contexts,
+    simultaneous_factor,
+)
+from headcount.studio.services.exploration.opened_release import OpenedRelease
 from headcount.studio.services.exploration.table_search import Row
 
 RELATED = 10
@@ -58,23 +63,23 @@ class Profile:
         return self.label or str(self.item)
 
 
-def profile(opened: Opened, given: str) -> Profile:
+def profile(opened: OpenedRelease, given: str) -> Profile:
     """Return what is told of an item, by the text of its id."""
     item, tables = opened.item(given), opened.release.tables
-    having = next((each for each in ("items", "model/items") if each in tables), None)
+    having = next((name for name in ("items", "model/items") if name in tables), None)
     own = [] if having is None else opened.rows_of(having, item).to_pylist()
     return Profile(
         item=item,
         label=opened.labels["item"][str(item)],
         rank=opened.rank_of(item),
         numbers=own[0] if own else None,
-        contexts=_contexts(opened, item) if has_edges(opened.release) else (),
+        contexts=_contexts(opened, item) if has_item_contexts(opened.release) else (),
         places=opened.rows_of("ranking", item).to_pylist() if "ranking" in tables else (),
         related=related(opened, item) if opened.model is not None else None,
     )
 
 
-def related(opened: Opened, item: Any, most: int = RELATED) -> Related:
+def related(opened: OpenedRelease, item: Any, most: int = RELATED) -> Related:
     """Return what belongs to an item in a model, or in words why it tells nothing."""
     model = opened.model
     if model is None:
@@ -85,20 +90,20 @@ def related(opened: Opened, item: Any, most: int = RELATED) -> Related:
         return Related(silent=error.problem)
 
 
-def _contexts(opened: Opened, item: Any) -> list[InContext]:
+def _contexts(opened: OpenedRelease, item: Any) -> list[InContext]:
     names = opened.release.contexts or ()
     rows = {row["context"]: row for row in opened.rows_of("edges", item).to_pylist()}
-    ids, mean, high = general(opened)
+    ids, mean, high = general_counts(opened)
     place = pc.index(ids, pa.scalar(item, ids.type)).as_py()
-    parts = shares(opened)
-    grown = stretched(len(rows), opened.release.interval.level)
-    found = []
+    parts = context_shares(opened)
+    grown = simultaneous_factor(len(rows), opened.release.interval.level)
+    in_contexts = []
     for context in (*names, None):
         if context not in rows:
             continue
         row, part = rows[context], parts.get(context, 0.0)
         surely = row["count"] - grown * (row["count"] - row["low"])
-        found.append(
+        in_contexts.append(
             InContext(
                 unknown_beside(names) if context is None else context,
                 row["count"],
@@ -108,4 +113,4 @@ def _contexts(opened: Opened, item: Any) -> list[InContext]:
                 stands_out=context is not None and surely > max(float(high[place]) * part, 1.0),
             )
         )
-    return found
+    return in_contexts

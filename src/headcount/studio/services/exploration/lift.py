@@ -22,12 +22,12 @@ import pyarrow.compute as pc
 from headcount._internal.arrays import Floats
 from headcount.errors import UsageError
 from headcount.releases.release import Release
-from headcount.releases.top_k import known_context
-from headcount.studio.services.exploration.opened_release import Opened
+from headcount.releases.top_k import match_context
+from headcount.studio.services.exploration.opened_release import OpenedRelease
 
 
 @dataclass(frozen=True)
-class StandsOut:
+class ItemLift:
     """An item in a context that has more there than in general: at least so many times as much."""
 
     item: Any
@@ -39,69 +39,69 @@ class StandsOut:
     at_least: float
 
 
-def stretched(many: int, level: float) -> float:
+def simultaneous_factor(many: int, level: float) -> float:
     """Return by how much an interval grows if it is to hold for many at once.
 
-    >>> round(stretched(1, 0.95), 3), round(stretched(100, 0.95), 2)
+    >>> round(simultaneous_factor(1, 0.95), 3), round(simultaneous_factor(100, 0.95), 2)
     (1.0, 2.54)
     """
     outside = max(1 - level, 1e-12)
     return max(math.log(max(many, 1) / outside) / math.log(1 / outside), 1.0)
 
 
-def stands_out(opened: Opened, context: str, most: int = 20) -> list[StandsOut]:
+def items_with_lift(opened: OpenedRelease, context: str, most: int = 20) -> list[ItemLift]:
     """Return the items that stand out in a context, the one with the most times as much as expected first."""
-    if not has_edges(opened.release):
+    if not has_item_contexts(opened.release):
         raise UsageError("this release has no counts by context", remedy="see its ranking")
-    known = known_context(opened.release.contexts or (), context)
-    found = opened.once(("stands out", known), lambda: _in_context(opened, known))
-    return found[:most]
+    checked_context = match_context(opened.release.contexts or (), context)
+    lifted = opened.cached(("stands out", checked_context), lambda: _in_context(opened, checked_context))
+    return lifted[:most]
 
 
-def has_edges(release: Release) -> bool:
+def has_item_contexts(release: Release) -> bool:
     """Say whether counts by context were released, so that something may stand out."""
     return "edges" in release.tables and release.edges.num_rows > 0 and bool(release.contexts)
 
 
-def shares(opened: Opened) -> dict[str | None, float]:
+def context_shares(opened: OpenedRelease) -> dict[str | None, float]:
     """Return which part of all counts each context has; a missing one is None."""
-    return opened.once("shares", lambda: _shares(opened.release))
+    return opened.cached("shares", lambda: _context_shares(opened.release))
 
 
-def general(opened: Opened) -> tuple[pa.Array, Floats, Floats]:
+def general_counts(opened: OpenedRelease) -> tuple[pa.Array, Floats, Floats]:
     """Return items, what they have in general, and what they have at most."""
-    return opened.once("general", lambda: _general(opened.release))
+    return opened.cached("general", lambda: _general_counts(opened.release))
 
 
-def _in_context(opened: Opened, context: str) -> list[StandsOut]:
-    edges = opened.release.edges
-    here = edges.filter(pc.equal(edges["context"], context))
-    ids, mean, high = general(opened)
+def _in_context(opened: OpenedRelease, context: str) -> list[ItemLift]:
+    item_contexts = opened.release.edges
+    here = item_contexts.filter(pc.equal(item_contexts["context"], context))
+    ids, mean, high = general_counts(opened)
     places = pc.index_in(here["item"].combine_chunks(), value_set=ids).to_numpy(zero_copy_only=False)
-    share = shares(opened).get(context, 0.0)
+    share = context_shares(opened).get(context, 0.0)
     counts, low = here["count"].to_numpy(), here["low"].to_numpy()
-    surely = counts - stretched(here.num_rows, opened.release.interval.level) * (counts - low)
+    surely = counts - simultaneous_factor(here.num_rows, opened.release.interval.level) * (counts - low)
     expected, most = mean[places] * share, np.maximum(high[places] * share, 1.0)
     times = surely / most
     best = np.flatnonzero(times > 1)
     best = best[np.argsort(-times[best], kind="stable")]
     rows = here.take(pa.array(best, pa.int64())).to_pylist()
     return [
-        StandsOut(
+        ItemLift(
             row["item"], context, row["count"], row["low"], row["high"], float(expected[at]), float(times[at])
         )
         for row, at in zip(rows, best.tolist(), strict=True)
     ]
 
 
-def _shares(release: Release) -> dict[str | None, float]:
+def _context_shares(release: Release) -> dict[str | None, float]:
     sums = release.edges.group_by("context", use_threads=False).aggregate([("count", "sum")])
     held = {row["context"]: max(float(row["count_sum"]), 0.0) for row in sums.to_pylist()}
     whole = sum(held.values()) or 1.0
-    return {context: each / whole for context, each in held.items()}
+    return {context: total / whole for context, total in held.items()}
 
 
-def _general(release: Release) -> tuple[pa.Array, Floats, Floats]:
+def _general_counts(release: Release) -> tuple[pa.Array, Floats, Floats]:
     if "items" in release.tables and release.counts == "records":
         held = release.items
         return held["item"].combine_chunks(), held["count"].to_numpy(), held["high"].to_numpy()

@@ -18,8 +18,8 @@ from headcount._internal.arrays import Floats
 from headcount.releases.formatting import whole
 from headcount.reports.charts.release_charts import FURTHEST_DRAWN, unknown_beside
 from headcount.reports.excerpts import BLANK, readable
-from headcount.studio.services.exploration.opened_release import Opened
-from headcount.studio.services.exploration.table_search import Browsed, Page, Row
+from headcount.studio.services.exploration.opened_release import OpenedRelease
+from headcount.studio.services.exploration.table_search import Page, Row, SearchableTable
 
 WIDE = 200
 """The units that a bar is wide at most."""
@@ -70,7 +70,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Line:
+class TableRow:
     """A row."""
 
     place: int
@@ -78,12 +78,12 @@ class Line:
     bar: Bar | None = None
 
 
-def columns_of(browsed: Browsed) -> list[Column]:
+def columns_of(browsed: SearchableTable) -> list[Column]:
     """Return the columns that are shown: an item and its label are one."""
     names = browsed.columns
-    labelled = any(each in names for each in _NAMING)
-    shown = [each for each in names if not (each == "label" and labelled)]
-    return [Column(each, heading(each), _kind(browsed.table.schema.field(each).type, each)) for each in shown]
+    labelled = any(name in names for name in _NAMING)
+    shown = [name for name in names if not (name == "label" and labelled)]
+    return [Column(name, heading(name), _kind(browsed.table.schema.field(name).type, name)) for name in shown]
 
 
 def heading(name: str) -> str:
@@ -95,12 +95,12 @@ def heading(name: str) -> str:
     return _HEADINGS.get(name) or name.replace("_", " ").capitalize()
 
 
-def lines_of(opened: Opened, browsed: Browsed, page: Page, base: str) -> list[Line]:
+def table_rows(opened: OpenedRelease, browsed: SearchableTable, page: Page, base: str) -> list[TableRow]:
     """Return the rows of a page; ``base`` is the address of the release."""
     columns, scale = columns_of(browsed), scale_of(browsed)
     missing = unknown_beside(opened.release.contexts or ())
     return [
-        Line(
+        TableRow(
             place,
             [_cell(opened, column, row, base, missing) for column in columns],
             None if scale is None else bar(row, scale),
@@ -135,13 +135,13 @@ class Scale:
         return round(2 + share * (WIDE - 4), 1)
 
 
-def scale_of(browsed: Browsed) -> Scale | None:
+def scale_of(browsed: SearchableTable) -> Scale | None:
     """Return how bars of a table are drawn, the same on all its pages; None if it has no intervals."""
     names = browsed.columns
-    number = next((each for each in _COUNTS if each in names), None)
+    number = next((column for column in _COUNTS if column in names), None)
     if number is None or not {"low", "high"} <= set(names) or "total" in names:
         return None
-    count, low, high = (_known(browsed.table[each]) for each in (number, "low", "high"))
+    count, low, high = (_finite_values(browsed.table[column]) for column in (number, "low", "high"))
     largest = float(count.max(initial=0.0))
     most = float(high.max(initial=0.0))
     lopsided = largest > 0 and most > FURTHEST_DRAWN * largest
@@ -152,10 +152,10 @@ def scale_of(browsed: Browsed) -> Scale | None:
 
 def bar(row: Mapping[str, Any], scale: Scale) -> Bar | None:
     """Draw a row's count: from zero, with its interval; an arrow where that goes on."""
-    count, low, high = (row.get(each) for each in (scale.number, "low", "high"))
+    count, low, high = (row.get(entry) for entry in (scale.number, "low", "high"))
     if count is None or low is None or high is None:
         return None
-    zero, end, left, right = (scale.at(each) for each in (0.0, count, low, high))
+    zero, end, left, right = (scale.at(entry) for entry in (0.0, count, low, high))
     begins = f"M{left} 3v8" if low >= scale.least else f"M{left + 3} 4l-3 3l3 3"
     ends = f"M{right} 3v8" if high <= scale.most else f"M{right - 3} 4l3 3l-3 3"
     words = f"{number(count)}, from {number(math.floor(low))} to {number(math.ceil(high))}"
@@ -175,24 +175,24 @@ def number(value: float, name: str = "count") -> str:
     return f"{value:.4g}".replace("-", "−")
 
 
-def _cell(opened: Opened, column: Column, row: Row, base: str, missing: str) -> Cell:
+def _cell(opened: OpenedRelease, column: Column, row: Row, base: str, missing: str) -> Cell:
     name, value = column.name, row[column.name]
-    kind, told = column.kind, heading(column.name)
+    kind, column_heading = column.kind, heading(column.name)
     if name in _NAMING:
         shown, text = readable(opened.name(name, value)) or BLANK, readable(value) or BLANK
         href = item_address(base, value) if name in _NAMING[:3] else ""
         if name == "resource":
             href = f"{base}/tags?resource={quote(str(value), safe='')}"
-        return Cell(shown, kind, href, "" if shown == text else text, told)
+        return Cell(shown, kind, href, "" if shown == text else text, column_heading)
     if value is None:
-        return Cell(missing if name == "context" else "–", kind, heading=told)
+        return Cell(missing if name == "context" else "–", kind, heading=column_heading)
     if isinstance(value, bool):
-        return Cell("yes" if value else "no", kind, heading=told)
+        return Cell("yes" if value else "no", kind, heading=column_heading)
     if isinstance(value, int | float):
-        return Cell(number(value, name) if math.isfinite(value) else "–", kind, heading=told)
+        return Cell(number(value, name) if math.isfinite(value) else "–", kind, heading=column_heading)
     if isinstance(value, list):
-        return Cell(f"{len(value)} numbers", kind, heading=told)
-    return Cell(readable(value) or BLANK, kind, heading=told)
+        return Cell(f"{len(value)} numbers", kind, heading=column_heading)
+    return Cell(readable(value) or BLANK, kind, heading=column_heading)
 
 
 def _kind(kind: pa.DataType, name: str) -> str:
@@ -200,6 +200,6 @@ def _kind(kind: pa.DataType, name: str) -> str:
     return "number" if numeric and name not in _NAMING else "text"
 
 
-def _known(column: pa.ChunkedArray) -> Floats:
+def _finite_values(column: pa.ChunkedArray) -> Floats:
     values: Floats = column.cast(pa.float64()).to_numpy()
     return values[np.isfinite(values)]

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from headcount._internal.arrays import Flags, Integers
 from headcount.errors import UnknownNameError
-from headcount.studio.services.exploration.single_flight import Once
+from headcount.studio.services.exploration.single_flight import SingleFlight
 
 Row = dict[str, Any]
 Labels = Mapping[str, "Names"]
@@ -31,16 +31,16 @@ MOST_ROWS = 500
 """So many rows are in a page of a table at most."""
 
 
-def fold(text: str) -> str:
+def fold_text(text: str) -> str:
     """Return a text as it is searched: in small letters, without accents.
 
-    >>> fold("Café Ångström"), fold("STRASSE") == fold("straße")
+    >>> fold_text("Café Ångström"), fold_text("STRASSE") == fold_text("straße")
     ('cafe angstrom', True)
     """
     if text.isascii():
         return text.casefold()
     apart = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(each for each in apart if not unicodedata.combining(each))
+    return "".join(character for character in apart if not unicodedata.combining(character))
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Names:
     @classmethod
     def of(cls, ids: Sequence[Any], labels: Sequence[str | None]) -> Names:
         """Take ids and labels side by side."""
-        return cls({str(each): label for each, label in zip(ids, labels, strict=True)})
+        return cls({str(identifier): label for identifier, label in zip(ids, labels, strict=True)})
 
     def __getitem__(self, item: str) -> str | None:
         return self.labels.get(item)
@@ -70,30 +70,30 @@ class Page:
     rows: Sequence[Row]
     places: Sequence[int]
     start: int
-    found: int
+    matches: int
     total: int
 
     @property
     def following(self) -> int | None:
         """Where the next page starts, None if there is none."""
         after = self.start + len(self.rows)
-        return after if self.rows and after < self.found else None
+        return after if self.rows and after < self.matches else None
 
 
 @dataclass(frozen=True, eq=False)
-class Browsed:
+class SearchableTable:
     """A table that is looked through.
 
     >>> table = pa.table({"item": [1, 2, 3], "label": ["Tea", "Rye", "Téa house"], "count": [3.0, 9.0, 5.0]})
-    >>> [row["item"] for row in Browsed(table).page("tea").rows]
+    >>> [row["item"] for row in SearchableTable(table).page("tea").rows]
     [3, 1]
-    >>> [row["item"] for row in Browsed(table).page(sort="label").rows]
+    >>> [row["item"] for row in SearchableTable(table).page(sort="label").rows]
     [2, 1, 3]
     """
 
     table: pa.Table
     labels: Labels = field(default_factory=dict)
-    _made: Once = field(default_factory=Once, repr=False)
+    _cache: SingleFlight = field(default_factory=SingleFlight, repr=False)
 
     @property
     def columns(self) -> list[str]:
@@ -104,8 +104,8 @@ class Browsed:
     @cached_property
     def sorted_by(self) -> str | None:
         """The column that it is sorted by if nobody says otherwise, the largest first; None: as released."""
-        known = self.columns
-        return None if "rank" in known else next((each for each in LARGEST if each in known), None)
+        names = self.columns
+        return None if "rank" in names else next((candidate for candidate in LARGEST if candidate in names), None)
 
     def page(
         self,
@@ -123,7 +123,7 @@ class Browsed:
         start, size = max(start, 0), min(max(size, 1), MOST_ROWS)
         shown = places[start : start + size]
         rows: list[Row] = self.table.take(pa.array(order[shown], pa.int64())).to_pylist()
-        return Page(rows, [int(each) + 1 for each in shown], start, int(places.size), int(order.size))
+        return Page(rows, [int(place) + 1 for place in shown], start, int(places.size), int(order.size))
 
     def order(self, sort: str | None = None, descending: bool | None = None) -> Integers:
         """Return the rows in the order of a column: numbers from the largest, texts from the first letter."""
@@ -133,7 +133,7 @@ class Browsed:
         if sort not in self.columns:
             raise UnknownNameError.among("column", sort, self.columns)
         down = not (self.is_text(sort) or sort == "rank") if descending is None else descending
-        return self._made((sort, down), lambda: self._sorted(sort, descending=down))
+        return self._cache((sort, down), lambda: self._sorted(sort, descending=down))
 
     def is_text(self, column: str) -> bool:
         """Say whether a column is one of texts, or of what has a name."""
@@ -154,7 +154,9 @@ class Browsed:
 
     def _hits(self, search: str) -> Flags | None:
         """Return which rows hold each word of a search, in any of their texts; None: all do."""
-        words = sorted(fold(search).split(), key=len, reverse=True)  # long ones leave the fewest to be looked at
+        words = sorted(
+            fold_text(search).split(), key=len, reverse=True
+        )  # long ones leave the fewest to be looked at
         if not words:
             return None
         rows = None
@@ -163,19 +165,21 @@ class Browsed:
             for text in self._searched():
                 here |= text.hits(word, rows)
             rows = np.flatnonzero(here) if rows is None else rows[here]
-        found = np.zeros(self.table.num_rows, dtype=np.bool_)
-        found[rows] = True
-        return found
+        matches = np.zeros(self.table.num_rows, dtype=np.bool_)
+        matches[rows] = True
+        return matches
 
     def _searched(self) -> list[_Texts]:
         """Return what is searched: all texts, but labels where they are found with what they are labels of."""
         shown = any(name in self.labels for name in self.columns)
         return [
-            self._texts(each) for each in self.columns if self.is_text(each) and not (each == "label" and shown)
+            self._texts(column)
+            for column in self.columns
+            if self.is_text(column) and not (column == "label" and shown)
         ]
 
     def _texts(self, column: str) -> _Texts:
-        return self._made(
+        return self._cache(
             ("texts", column), lambda: _Texts.of(self.table[column], self.labels.get(column, Names()))
         )
 
@@ -191,10 +195,10 @@ class _Texts:
     def of(cls, column: pa.ChunkedArray, names: Names) -> _Texts:
         encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
         texts = []
-        for each in encoded.dictionary.to_pylist():
-            text = "" if each is None else str(each)
+        for value in encoded.dictionary.to_pylist():
+            text = "" if value is None else str(value)
             label = names[text]
-            texts.append(fold(f"{label} {text}" if label else text))
+            texts.append(fold_text(f"{label} {text}" if label else text))
         return cls(encoded.indices.to_numpy(zero_copy_only=False), pa.array(texts, pa.string()))
 
     def hits(self, word: str, rows: Integers | None) -> Flags:
@@ -202,8 +206,8 @@ class _Texts:
         if not len(self.folded):
             return np.zeros(self.codes.size if rows is None else rows.size, dtype=np.bool_)
         texts = self.folded if rows is None else self.folded.take(pa.array(self.codes[rows]))
-        found: Flags = pc.match_substring(texts, word).to_numpy(zero_copy_only=False)
-        return found[self.codes] if rows is None else found
+        matches: Flags = pc.match_substring(texts, word).to_numpy(zero_copy_only=False)
+        return matches[self.codes] if rows is None else matches
 
     def order(self, *, descending: bool) -> Integers:
         places = np.empty(len(self.folded), dtype=np.int64)

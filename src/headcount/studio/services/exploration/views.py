@@ -9,8 +9,8 @@ from typing import Any
 from headcount.methods.registry import family_releasing, table
 from headcount.methods.tags.topic_lists import topic_lists
 from headcount.reports.parts.part import Part, part_of
-from headcount.studio.services.exploration.lift import has_edges
-from headcount.studio.services.exploration.opened_release import Opened
+from headcount.studio.services.exploration.lift import has_item_contexts
+from headcount.studio.services.exploration.opened_release import OpenedRelease
 
 TOPIC_TAGS = 12
 
@@ -49,7 +49,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Held:
+class TableSummary:
     """A table of a release."""
 
     name: str
@@ -66,32 +66,32 @@ def title_of(name: str) -> str:
     return _TITLES.get(name) or name.rpartition("/")[2].replace("_", " ").capitalize()
 
 
-def held(opened: Opened) -> list[Held]:
+def table_summaries(opened: OpenedRelease) -> list[TableSummary]:
     """Return all tables, the one that the release is about first."""
     tables = opened.release.tables
     names = sorted(tables, key=lambda name: name != opened.main)
-    return [Held(name, title_of(name), tables[name].num_rows) for name in names]
+    return [TableSummary(name, title_of(name), tables[name].num_rows) for name in names]
 
 
-def views(opened: Opened) -> list[View]:
+def views(opened: OpenedRelease) -> list[View]:
     """Return the ways to look at a release beside its tables."""
-    release, found = opened.release, []
-    if release.contexts and opened.of_contexts is not None:
-        found.append(View("contexts", "Contexts"))
-    if has_edges(release):
-        found.append(View("heat", "Heat map"))
+    release, shown_views = opened.release, []
+    if release.contexts and opened.context_table is not None:
+        shown_views.append(View("contexts", "Contexts"))
+    if has_item_contexts(release):
+        shown_views.append(View("heat", "Heat map"))
     if opened.model is not None and not opened.model.predicts_named:
-        found.append(View("related", "Related items"))
+        shown_views.append(View("related", "Related items"))
     if "model/topics" in release.tables:
-        found.append(View("topics", "Topics"))
+        shown_views.append(View("topics", "Topics"))
     if opened.tags is not None:
-        found.append(View("tags", "Tags of a resource"))
-    return found
+        shown_views.append(View("tags", "Tags of a resource"))
+    return shown_views
 
 
-def part(opened: Opened) -> Part:
+def part(opened: OpenedRelease) -> Part:
     """Return what a release is called and how it begins; what has a page all of its own gets a plain beginning."""
-    own = opened.once("part", lambda: part_of(opened.release))
+    own = opened.cached("part", lambda: part_of(opened.release))
     if isinstance(own, Part):
         return own
     family = family_releasing(opened.release.tables)
@@ -99,6 +99,6 @@ def part(opened: Opened) -> Part:
     return Part(f"A model of {family.name}" if family else table(first).noun, opened.release.bounded)
 
 
-def topics(opened: Opened) -> Sequence[dict[str, Any]]:
+def topics(opened: OpenedRelease) -> Sequence[dict[str, Any]]:
     """Return the topics of a model of tags, with the tags that make up most of each."""
-    return opened.once("topics", lambda: topic_lists(opened.release, TOPIC_TAGS))
+    return opened.cached("topics", lambda: topic_lists(opened.release, TOPIC_TAGS))

@@ -42,11 +42,11 @@ def _trimmed(data: Bytes, begin: Word, end: Word) -> tuple[Word, Word]:
 
 
 @compiled
-def whole_numbers(data: Bytes, offsets: Integers, out: Integers, found: Bytes) -> None:
+def whole_numbers(data: Bytes, offsets: Integers, out: Integers, status: Bytes) -> None:
     """Read whole numbers of up to 18 digits."""
     for row in range(out.size):
         begin, end = _trimmed(data, offsets[row], offsets[row + 1])
-        found[row] = NOT
+        status[row] = NOT
         sign: Word = np.int64(1)
         if begin < end and (data[begin] == 43 or data[begin] == 45):
             sign = np.int64(44) - np.int64(data[begin])
@@ -59,12 +59,12 @@ def whole_numbers(data: Bytes, offsets: Integers, out: Integers, found: Bytes) -
             begin += 1
         if begin == end:
             out[row] = sign * number
-            found[row] = READ
+            status[row] = READ
 
 
 @compiled
 def numbers(
-    data: Bytes, offsets: Integers, powers: NDArray[np.float64], out: NDArray[np.float64], found: Bytes
+    data: Bytes, offsets: Integers, powers: NDArray[np.float64], out: NDArray[np.float64], status: Bytes
 ) -> None:
     """Read decimal numbers, with or without a fraction and an exponent; those with many digits are left to Python.
 
@@ -73,7 +73,7 @@ def numbers(
     """
     for row in range(out.size):
         begin, end = _trimmed(data, offsets[row], offsets[row + 1])
-        found[row] = NOT
+        status[row] = NOT
         negative = begin < end and data[begin] == 45
         if begin < end and (data[begin] == 43 or data[begin] == 45):
             begin += 1
@@ -109,12 +109,12 @@ def numbers(
         if begin < end:
             continue
         if digits > _EXACT_DIGITS or abs(power) > _EXACT_POWER:
-            found[row] = ASK
+            status[row] = ASK
             continue
         value: Word = np.float64(mantissa)
         value = value * powers[power] if power >= 0 else value / powers[-power]
         out[row] = -value if negative else value
-        found[row] = READ
+        status[row] = READ
 
 
 @compiled
@@ -223,11 +223,11 @@ def iso_times(
     left = 0
     for row in range(out.size):
         begin, end = _trimmed(data, offsets[row], offsets[row + 1])
-        micros, found = _iso_time(data, begin, end)
-        there[row] = found != NOT and first <= micros <= last
-        instant[row] = found == INSTANT
+        micros, kind = _iso_time(data, begin, end)
+        there[row] = kind != NOT and first <= micros <= last
+        instant[row] = kind == INSTANT
         out[row] = micros if there[row] else 0
-        ask[row] = found == NOT and end > begin
+        ask[row] = kind == NOT and end > begin
         left += ask[row]
     return left
 
