@@ -1,4 +1,4 @@
-"""A wheel carries its kernels compiled; where they cannot be, Numba compiles them as they are called."""
+"""Wheel build hook: compile the kernels ahead of time; without them Numba compiles at run time."""
 
 from __future__ import annotations
 

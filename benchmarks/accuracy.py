@@ -1,4 +1,4 @@
-"""How accurate counts are: ``HEADCOUNT_DATA=… python -m benchmarks.accuracy [--epsilon 0.5,0.1] [--count users]``.
+"""Error of item counts, adaptive against published methods: ``python -m benchmarks.quality.count_accuracy``.
 
 The adaptive method, the same for all logs, against every published method at the limit that is best in hindsight
 on that log and for that error: all in one run, through the methods themselves. People are counted, or records.

@@ -1,4 +1,4 @@
-"""How small absolute errors could be: ``HEADCOUNT_DATA=… python -m benchmarks.attainable [--published FILE]``.
+"""Lower bound of the absolute error of counts: ``python -m benchmarks.quality.attainable_errors``.
 
 The noisy tables of the adaptive method are taken as they are, with its kinds of items. An oracle knows all true
 counts of a kind, with the parts that were measured of them, but not which item has which. It gives every item the

@@ -1,4 +1,4 @@
-"""Measurements that several rows share: each is taken once a run and remembered."""
+"""Measurements that several rows of the benchmark table share: each is run once and cached."""
 
 import hashlib
 import os

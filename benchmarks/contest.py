@@ -1,4 +1,4 @@
-"""Rivals: install each in a virtual environment of its own, check that it does the job, then time it.
+"""Rival libraries: install each in its own virtual environment, check its result, then time it.
 
 Same machine, same cores, same rows. Cold is the wall time and the peak memory of one whole process that does
 the job once; warm is the median of repeats in a process that has already done it on one million records. What is

@@ -1,4 +1,4 @@
-"""Headcount against rivals: the same job on the same files, the targets, and one table of them all."""
+"""Benchmark rows of Headcount against rival libraries: the same job, the targets, one table of them all."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""How the time of a release grows with one thing, as rows: an exponent each."""
+"""Benchmark rows on scaling: the exponent of release time over each size."""
 
 import sys
 from dataclasses import replace

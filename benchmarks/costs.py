@@ -1,4 +1,4 @@
-"""How the time of a release grows: ``python -m benchmarks.costs [--only records limit] [--methods sra]``.
+"""Scaling of release time with the size of the log: ``python -m benchmarks.performance.scaling``.
 
 One thing grows a hundredfold while all others stay: records, people, items, the limit, or contexts. At each of
 five sizes a log of its own is released from Parquet several times, warm, sizes in turns; the exponent is the slope

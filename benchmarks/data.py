@@ -1,4 +1,4 @@
-"""The logs and catalogues of the benchmark: generated once, kept in benchmarks/.work/data.
+"""The synthetic logs and catalogues of the benchmark: generated once, cached in benchmarks/.work/data.
 
     dense    int32 user and item, int8 weekday, as the targets define them
     wide     the same rows with an int32 weekday, for rivals that refuse int8

@@ -1,4 +1,4 @@
-"""How far off released counts are, from what contestants wrote; nothing but the standard library.
+"""Error of released counts that a contestant wrote to disk; standard library only.
 
 Two truths: the log's own counts ("exact"), which everybody would like to know, and what a random choice of at most
 LIMIT records of each person has on average ("bounded"), from which noise and chance alone lead away.

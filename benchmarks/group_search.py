@@ -1,4 +1,4 @@
-"""GS's search over every group size; run as ``python -m benchmarks.group_search NAME …``.
+"""Time of GS's search for the group size; run as ``python -m benchmarks.performance.group_size_search NAME …``.
 
 The data have the shapes of the paper's (table 2): as many users and columns, popularity after Zipf, one sampled
 record per user, and discrete Laplace noise of scale 2/ε. At d = 17,770 a plain NumPy loop over w runs beside it

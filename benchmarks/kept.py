@@ -1,4 +1,4 @@
-"""What a run has measured, in .work/results.json after every measurement, and how a later run goes on from it."""
+"""Results of a run, saved in .work/results.json after every measurement, and how a later run resumes."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""How fast the ledger is: ``python -m benchmarks.ledger [--seconds S] [--entries N] [--folder DIR]``.
+"""Throughput of the privacy ledger: ``python -m benchmarks.performance.ledger_throughput``.
 
 Acknowledged, durable reservations per second on SQLite against the disk's own rate of synced writes, measured in
 turns in the same run, since disks are moody; and ``show`` with many entries in the journal. Nothing is cached:

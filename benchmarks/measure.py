@@ -1,4 +1,4 @@
-"""Run one measurement in a process of its own; take its wall time and its peak memory.
+"""Run one measurement in a child process; record its wall time and peak memory.
 
 The peak is ``ru_maxrss`` of that very process as the kernel reports it at its end. A child starts with its
 parent's high-water mark, so the parent (this package's ``__main__``) never imports PyArrow or NumPy.

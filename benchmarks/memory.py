@@ -1,4 +1,4 @@
-"""What holds memory during one release: ``python -m benchmarks.memory [KIND SIZE] [--method METHOD]``.
+"""Resident memory at each stage of one release: ``python -m benchmarks.performance.release_memory``.
 
 The resident memory of this process, in MiB, from its start to the end of a release: pages of its own, and pages of
 libraries. While the log is read, the records that are held are told apart, from their size, and so is what PyArrow

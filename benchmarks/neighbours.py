@@ -1,4 +1,4 @@
-"""Plain neighbourhood methods against Surprise; run as ``python -m benchmarks.neighbours [--data DIR]``.
+"""Rating prediction by nearest neighbours, against Surprise: ``-m benchmarks.comparison.surprise_neighbours``.
 
 Both predict the same fifth of everybody's ratings of MovieLens 100K from the same rest. Surprise runs in a virtual
 environment of its own. The run fails if a MAE differs by more than 2 %.

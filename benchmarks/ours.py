@@ -1,4 +1,4 @@
-"""Headcount inside a running process, beside its floor; run as ``python -m benchmarks.ours TASK …``.
+"""Release time beside only reading the file: ``python -m benchmarks.harness.floor_comparison TASK …``.
 
 ``pair``   floor and release in turns, so that a change of the machine's load hits both
 ``alone``  one release and nothing else, for the peak memory of its process

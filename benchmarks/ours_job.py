@@ -1,4 +1,4 @@
-"""Headcount as a contestant: the job of rivals/job.py, on the file with int8 weekdays.
+"""The rivals' job (rivals/job.py) done by Headcount, on the file with int8 weekdays.
 
 ``METHOD`` in the environment names another method than SRA, which does the rivals' job to the letter: the adaptive
 one takes no limit, and releases the best counts it can for the same epsilon.

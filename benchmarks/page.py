@@ -1,4 +1,4 @@
-"""The part of docs/performance.md that a run writes: its tables and plots, between two marks."""
+"""The generated part of docs/performance.md: tables and plots of a run, between two marks."""
 
 import sys
 from pathlib import Path

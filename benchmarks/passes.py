@@ -1,4 +1,4 @@
-"""CPU seconds of releases beside their floor: ``python -m benchmarks.passes [--against SRC] [--only NAME …]``.
+"""CPU seconds of releases beside only reading the file: ``python -m benchmarks.performance.cpu_seconds``.
 
 Wall times say little on a machine that others use. Here floor and release take turns in one process, after a
 release of a small log, and the least CPU seconds (user and system, all threads) of all turns count. With

@@ -1,4 +1,4 @@
-"""How far off quantiles are: ``HEADCOUNT_DATA=… python -m benchmarks.quantiles [--runs 10] [--epsilon 1,0.1]``.
+"""Rank error of private quantiles, against OpenDP: ``python -m benchmarks.quality.quantile_errors [--runs 10]``.
 
 Our quantiles, all at once and of weighed records, against separate ones by OpenDP (``make_private_quantile``),
 each with an equal part of the same ε, over the same candidates. OpenDP has no weights, so it gets at most

@@ -1,4 +1,4 @@
-"""What a cold process holds in memory, part by part: ``python -m benchmarks.resident [SIZE]``.
+"""Resident memory of a cold process by import and stage: ``python -m benchmarks.performance.process_memory``.
 
 Resident MiB after each import and each step of ``headcount release`` by SRA: pages of its own, pages of files,
 which are libraries, and the peak so far. ``python -m benchmarks.starting --only 1m`` puts kernels on disk.

@@ -1,4 +1,4 @@
-"""One line of the table: what, measured, target and verdict."""
+"""One row of the benchmark table: what was measured, the result, the target and the verdict."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any

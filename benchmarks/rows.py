@@ -1,4 +1,4 @@
-"""Headcount alone: its releases beside their floors, its searches, its start."""
+"""Benchmark rows of Headcount alone: releases beside their floors, searches, start-up time."""
 
 import shutil
 import sys

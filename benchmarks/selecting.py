@@ -1,4 +1,4 @@
-"""Published ways to select items, for comparison with ours: plain NumPy floats, so nothing here is private.
+"""Published mechanisms of private item selection in plain NumPy floats, for comparison; not private.
 
 Each takes who has which items and returns how many items it releases. Gaussian ones get the analytic Gaussian
 mechanism at half of δ and the exact threshold at the other half, as Gopi and others do; all are run at several

@@ -1,4 +1,4 @@
-"""How many items are selected: ``HEADCOUNT_DATA=… python -m benchmarks.selection [--runs N] [--logs A,B]``.
+"""Number of items that private selection releases: ``python -m benchmarks.quality.item_selection``.
 
 Ours, through :class:`headcount.methods.partition_selection.plan.Selection` as users get it, against published
 mechanisms at the limit that is best in hindsight on that log (:mod:`benchmarks.selecting`), all with the whole of

@@ -1,4 +1,4 @@
-"""DPSense and DPSense-S: their searches over all limits (and factors); run as ``python -m benchmarks.sensing …``.
+"""Search time of DPSense and DPSense-S: ``python -m benchmarks.performance.dpsense_search …``.
 
 Whole releases of item counts from Parquet are timed, and the searches alone. On a small log plain loops over every
 limit θ and factor α run beside the fast search, and must come to the same utilities.

@@ -1,4 +1,4 @@
-"""Made-up logs of shapes that real ones seldom have, to see whether constants hold there."""
+"""Synthetic logs of extreme shapes (one record per user, bots), to test constants tuned on real logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What whole processes take: ``python -m benchmarks.starting [--against SRC] [--turns 5] [--only top 1m]``.
+"""Wall time of whole commands, start-up included: ``python -m benchmarks.performance.process_times``.
 
     help     ``headcount --help``
     top      ``headcount top`` of a release of one million records

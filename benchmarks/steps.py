@@ -1,4 +1,4 @@
-"""Where a warm release spends its CPU seconds: ``python -m benchmarks.steps [KIND SIZE] [--method] [--turns]``.
+"""CPU seconds of each step of a warm release: ``python -m benchmarks.performance.release_steps``.
 
 Every step's own CPU time is taken, on whichever thread it runs; that of decoding is the floor's, PyArrow streaming
 the same columns. What is left is Python between the steps, sums, tables, and the system: how much of all is the

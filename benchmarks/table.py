@@ -1,4 +1,4 @@
-"""The tables of a run, in text that is Markdown as well: contestants, and what was to be reached."""
+"""Markdown tables of a run: all contestants, and the targets."""
 
 from collections.abc import Iterable, Sequence
 

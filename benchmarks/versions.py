@@ -1,4 +1,4 @@
-"""Which versions are measured, without importing any of them: the process that measures stays small."""
+"""Versions of Headcount and its dependencies, read without importing them: the parent process stays small."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A table too wide for a grid, against AIM: ``python -m benchmarks.wide [--data DIR] [--runs 10] [--columns 15]``.
+"""Marginals of a table with many columns, against AIM: ``python -m benchmarks.comparison.aim_wide_table``.
 
 All 15 columns of uci-adult, at ε = 1 and δ = 1e-9. Both get the same bins and the same ρ, and answer all marginals
 of two and of three columns. What is printed are mean total variations, and the seconds from a table in memory to

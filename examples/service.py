@@ -1,4 +1,4 @@
-"""Rankings on request, for colleagues who share one budget: ``python examples/service.py``.
+"""HTTP service for private rankings under one shared budget: ``python examples/service.py``.
 
 Two processes answer HTTP requests, each request in a thread of its own, and all of them charge one ledger. Thirty
 different questions are asked at the same time where the budget pays for ten: ten are answered, the others refused.

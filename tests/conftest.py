@@ -1,4 +1,4 @@
-"""Profiles for every test: the same examples in every run, and no clock."""
+"""Hypothesis profiles for all tests: the same examples in every run, no deadline."""
 
 from __future__ import annotations
 

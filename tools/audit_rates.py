@@ -1,4 +1,4 @@
-"""Print how many releases an audit makes in a second of one processor, and how long audits take, method by method.
+"""Throughput of audits: releases per CPU second, and the time of a whole audit, by method.
 
     python tools/audit_rates.py [--runs 20] [--only NAME …] [--profile]
 

@@ -1,4 +1,4 @@
-"""Hatchling, which asks for Numba where it makes a wheel: kernels are compiled then."""
+"""Build backend: Hatchling, with Numba required for wheels, which carry compiled kernels."""
 
 from __future__ import annotations
 

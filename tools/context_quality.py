@@ -1,4 +1,4 @@
-"""Measure what private rankings by context find, and how well intervals of edges hold.
+"""Recall of private top-k by context, and coverage of the intervals of item-context counts.
 
 ``HEADCOUNT_DATA=… python tools/context_quality.py [--runs N] [--coverage] [LOG …]`` prints, for public logs with
 their own items as catalogue, how much of the true top 20 of each context ``rank --per-context -k 20`` finds, on

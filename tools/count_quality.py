@@ -1,4 +1,4 @@
-"""Measure how far private counts are from the true ones: ``python tools/count_quality.py [--runs N]``.
+"""Error of private item counts, by method: ``python benchmarks/quality/count_errors.py [--runs N]``.
 
 The table of errors in docs/methods/index.md comes from it: the mean absolute error of the number of people per
 item, for every method at a few limits, beside what releasing nothing but zeros would give. The logs are made up,

@@ -1,4 +1,4 @@
-"""Play a newcomer's first hour in a fresh clone: ``python tools/first_hour.py [--data DIR]``.
+"""Run the getting-started commands in a fresh clone and time them: ``python tools/docs/first_hour.py``.
 
 Only what README.md and docs/getting-started.md say is done: the demo, the line that makes the shell find the
 command, and those marked ``<!-- first hour -->``, with the log and the columns of uci-online-retail in the

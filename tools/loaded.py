@@ -1,4 +1,4 @@
-"""Count what commands load, ``python tools/loaded.py``: modules of headcount and their lines, by charged command.
+"""Count the modules and lines that each charged command imports: ``python tools/docs/loaded_modules.py``.
 
 Every command runs in a process of its own on a small made-up log. ``ran`` are the modules of which some function
 was called, ``built`` says how often a method was made.

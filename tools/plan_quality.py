@@ -1,4 +1,4 @@
-"""Measure how far ``headcount plan`` is off: ``HEADCOUNT_DATA=… python tools/plan_quality.py [--runs N]``.
+"""Accuracy of the errors ``headcount plan`` predicts: ``python benchmarks/quality/plan_predictions.py``.
 
 For public logs, whose number of people, median and maximum are published, each method's errors are predicted from
 these figures alone and measured with the real method. With ``--top K`` it is what is predicted of the top K: from

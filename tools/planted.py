@@ -1,4 +1,4 @@
-"""Audit the planted bugs of ``headcount.lab.audit.mutants``, and print what found each of them, and how soon.
+"""Audit the mutants of ``headcount.lab.audits.planted``: which test detects each, after how many releases.
 
     python tools/planted.py [--runs 300] [--only WORD]
 

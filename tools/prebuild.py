@@ -1,4 +1,4 @@
-"""Compile the kernels of ``src/headcount/kernels.txt`` into a library: ``tools/prebuild.py [--if-changed]``.
+"""Compile the kernels of ``src/headcount/kernels.txt`` ahead of time: ``tools/build/prebuild.py``.
 
 A build of a wheel runs it (``hatch_build.py``). It needs NumPy and Numba, and a C compiler to link with. Each
 kernel gets an entry that takes addresses, sizes and numbers, and so can be called without Numba. Of its runtime

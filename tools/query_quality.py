@@ -1,4 +1,4 @@
-"""How good answers are: ``python tools/query_quality.py [TABLE …] [--workloads …] [--delta D] [--runs N]``.
+"""Error of query answers by method and workload: ``python benchmarks/quality/query_workloads.py``.
 
 Five workloads over four tables at ε = 1, pure or with δ: random queries that take every cell with probability
 1/2; all marginals of one, two and three columns; and random ranges over up to three columns. Printed is the mean

@@ -1,4 +1,4 @@
-"""Measure what private rankings find of the true one: ``python tools/ranking_quality.py [--runs N]``.
+"""Recall of private top-k rankings: ``python benchmarks/quality/top_k_rankings.py [--runs N]``.
 
 The table in docs/methods/index.md comes from it. With ``--people`` direct top-K joins in, and the tables are those
 in docs/rank.md; with ``-k 100`` the one of long rankings: as ``rank`` makes them, by peeling alone and by counts

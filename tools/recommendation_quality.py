@@ -1,4 +1,4 @@
-"""How well private models predict ratings: ``python tools/recommendation_quality.py real|simulated|related``.
+"""Error of private rating models: ``python benchmarks/quality/rating_models.py real|simulated|related``.
 
 ``real``: the first 2,999 people of MovieLens-1M, those whose ratings are in HEADCOUNT_DATA. A model is fitted to
 80 % of each person's ratings and predicts the other 20 %; the mean absolute error and the root of the mean squared

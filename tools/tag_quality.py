@@ -1,4 +1,4 @@
-"""How well tags are found again: ``python tools/tag_quality.py lastfm|movielens [--half B] [--pure] [--runs N]``.
+"""Recall of private tag recommendations: ``python benchmarks/quality/tag_recommendations.py lastfm|movielens``.
 
 One resource of each person is hidden, and its tags are to be among the ten that are recommended: by a private tag
 model, with the person's own tags and without, and by the most popular tags, all at the same ε and δ. Beside them

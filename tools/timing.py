@@ -1,4 +1,4 @@
-"""Measure what the time of a release tells about one person: ``python tools/timing.py [--runs N]``.
+"""What the time of a release reveals about one user: ``python benchmarks/auditing/timing_side_channel.py``.
 
 The table in docs/known-limits.md comes from it. One log is made up twice, with a person and without, and released
 from in turn, in random order. An attacker who sees nothing but the time guesses which of the two logs it was, by a

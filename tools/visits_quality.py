@@ -1,4 +1,4 @@
-"""How well models of visits recommend to new people: ``python tools/visits_quality.py recall|ages|hours``.
+"""Recall of private visit models for new users: ``python benchmarks/quality/visit_models.py recall|ages|hours``.
 
 ``recall``: in each run 80 % of the people of a log, drawn at random, are who a model is fitted to. Of each of the
 others 80 % of the items, rounded up, drawn at random, are what they are known to have, and the rest is the truth.

@@ -1,4 +1,4 @@
-"""Headcount: publish what the crowd does, never what one person did.
+"""Headcount: publish counts, rankings and models of event logs under user-level differential privacy.
 
 Item counts, item-by-context counts, rankings and recommendations from event logs, under user-level differential
 privacy.

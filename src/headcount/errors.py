@@ -1,4 +1,4 @@
-"""Every error Headcount raises on purpose.
+"""Headcount's exceptions: the tree of errors, with parameter, given value and remedy as fields.
 
 ::
 

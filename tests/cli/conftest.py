@@ -1,4 +1,4 @@
-"""The program as its users meet it: arguments in; exit code, standard output and standard error out."""
+"""Fixtures that run the command line and return exit code, standard output and standard error."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every engine and every method must keep, as checks that run on any subject, sound or broken."""
+"""Contracts of engines, methods and mechanisms: checks that accept any subject, sound or mutant."""

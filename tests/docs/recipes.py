@@ -1,4 +1,4 @@
-"""Recipes of docs/extending.md, carried out: in a copy of the package where they add files, or in place."""
+"""Applies the recipes of docs/extending.md to a copy of the repository."""
 
 from __future__ import annotations
 

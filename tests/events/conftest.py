@@ -1,4 +1,4 @@
-"""Exact counts of a log, through the encoding and the reference engine, under a limit nobody reaches."""
+"""Exact counts of a log by encoding and the reference engine, without a binding contribution bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Broken twins of the engines: one deliberate fault each, to show that the checks go red."""
+"""Mutant engines, each with one deliberate fault that the engine checks must reject."""
 
 from __future__ import annotations
 

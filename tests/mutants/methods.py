@@ -1,4 +1,4 @@
-"""Broken twins: methods and samplers with one deliberate fault each, to show that the checks go red."""
+"""Mutant methods and samplers, each with one deliberate fault that the checks must reject."""
 
 from __future__ import annotations
 

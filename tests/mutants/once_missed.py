@@ -1,4 +1,4 @@
-"""Bugs that the whole suite once missed, each with three like it, and the check of a contract that rejects each.
+"""Mutants that the suite once missed, each with the contract check that rejects it; see planted for replays.
 
 They are planted as those of :mod:`tests.mutants.planted` are, which replays reject. Here each mutant names its
 check, which ``test_blind_spots.py`` runs on the sound code.

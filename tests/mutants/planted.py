@@ -1,4 +1,4 @@
-"""Bugs that break a promise, planted into the running code one at a time: the replay contract must find each.
+"""Mutants for the replay contract: source text replaced in one function of the running code.
 
 A plant puts other text in place of some of a function, compiles it where it stands, and takes it out again. Text
 that is no longer there is an error, so that a plant cannot wither unseen.

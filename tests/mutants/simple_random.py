@@ -1,4 +1,4 @@
-"""Planted bugs: SRA with one fault each, which an audit must find."""
+"""Mutants of SRA with one fault each, which an audit must reject."""
 
 from __future__ import annotations
 

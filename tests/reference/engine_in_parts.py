@@ -1,4 +1,4 @@
-"""The reference engine with some of its measures as methods, so that a test can watch one, or break it."""
+"""The reference engine with one method per measurement, which a test can record or replace."""
 
 from __future__ import annotations
 

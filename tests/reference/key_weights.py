@@ -1,4 +1,4 @@
-"""Reference of key weights: each user spreads one unit over own items; and the sign of distinct items."""
+"""Reference of key weights: each user divides one unit among own items; also the sign of distinct items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reference of rating sums: users who rated, item offsets, and covariance of items."""
+"""Reference of rating sums: users who rated, item offsets, and item covariance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is recorded: every method of every family with every option it has, rankings, totals, selection, sessions.
+"""Cases of recorded releases: every method with every option, rankings, totals, selection, sessions.
 
 Plain data: what is asked for in the words of the Python functions, and how the log is read. A case is known by its
 name, which must stay: its seed is made of it.

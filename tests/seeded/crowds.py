@@ -1,4 +1,4 @@
-"""The people of the recorded releases: fixed rows, from a generator that no version of NumPy changes."""
+"""Synthetic users of the recorded releases, from a generator independent of NumPy's version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that recorded releases know of Headcount: how a log is read, a request run, and its outcome written down.
+"""Run a recorded case and write its outcome in canonical form.
 
 Whatever changes inside, this file alone is adapted. What it records may not change.
 """

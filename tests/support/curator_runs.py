@@ -1,4 +1,4 @@
-"""Requests, planned and run by a curator."""
+"""Helpers that plan and run a request with a curator."""
 
 from __future__ import annotations
 

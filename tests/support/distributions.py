@@ -1,4 +1,4 @@
-"""Exact laws and the tests that hold samples against them. Written apart from the product, to judge it."""
+"""Exact noise distributions and goodness-of-fit tests, written independently of the product."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fork of this process does, seen from here."""
+"""Run a function in a forked process and return its result or error."""
 
 from __future__ import annotations
 

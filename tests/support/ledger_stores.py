@@ -1,4 +1,4 @@
-"""Places for ledgers: a SQLite file, or a database on a real PostgreSQL server that the tests start."""
+"""Ledger locations for tests: a SQLite file or a PostgreSQL database."""
 
 from __future__ import annotations
 

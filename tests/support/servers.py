@@ -1,4 +1,4 @@
-"""Servers that tests start for themselves: one of each kind for a process, stopped when it ends."""
+"""Database servers for tests: one of each kind per process, stopped at its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small logs of every kind, for Hypothesis: repeats, unknown contexts, foreign items, text and number ids."""
+"""Hypothesis strategies for small logs: repeats, unlisted contexts, foreign items, text and integer ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One Spark for all tests of a run: two cores, little memory. Without Java there is none, and tests say so."""
+"""One Spark session per test run: two cores, little memory; tests are skipped without Java."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Synthetic logs that have the property a method needs, what the methods did on them, and how far off they were.
+"""Synthetic logs for count methods, recorded intermediate results, and their errors.
 
 Numbers of users, columns and records are parameters. Logs are made of whole arrays, so that thousands of users
 cost milliseconds; they and all noise are seeded, so that a test comes out the same in every run.

@@ -1,4 +1,4 @@
-"""A small town of people in households, and plain twins of what the product does with it."""
+"""A synthetic table of users in households, its grid, and reference counts for query tests."""
 
 from __future__ import annotations
 

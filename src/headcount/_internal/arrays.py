@@ -1,4 +1,4 @@
-"""Names of the array types that are met everywhere."""
+"""Type aliases of NumPy arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels: functions that run as machine code, and how they come by it.
+"""Compiled functions (kernels): from the prebuilt library if it fits, otherwise by Numba on first call.
 
 What releases mostly call was compiled when the package was built, and lies beside it in a library
 (:mod:`headcount._internal.compiled_library`). All else is compiled by Numba

@@ -1,4 +1,4 @@
-"""The library of kernels that were compiled when the package was built, and how they are called.
+"""The prebuilt library of kernels: lookup by argument types, and calls through ctypes.
 
 ``tools/prebuild.py`` makes it, of the kernels and types in ``kernels.txt``: machine code that needs neither Numba
 nor LLVM. A kernel is looked for by its name and the types of what it is given; what is not there is compiled by

@@ -1,4 +1,4 @@
-"""Packages that need not be there: a word on how to get one, where it is imported.
+"""Optional dependencies: import a package, or raise an error with the command that installs it.
 
 Which packages an extra brings is declared in ``pyproject.toml``. No index has Headcount, so the remedy is what
 works in a clone, and where there is none.

@@ -1,4 +1,4 @@
-"""Seeing that what was written survives a power failure."""
+"""Flush files and folder entries to disk (fsync)."""
 
 from __future__ import annotations
 

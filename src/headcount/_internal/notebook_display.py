@@ -1,4 +1,4 @@
-"""What notebooks show: pictures, as values, and the door to the package that makes them.
+"""Notebook display: charts as SVG values, and lazy import of the report functions.
 
 A release lies below the pages that are made of it. So what it shows itself by is found by name, when it is asked
 for; until then neither charts nor templates are loaded.

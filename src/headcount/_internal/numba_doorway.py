@@ -1,4 +1,4 @@
-"""Numba's doorway: how kernels are compiled that were not when the package was built, and where they are kept.
+"""The doorway to Numba: how kernels are compiled and cached if the prebuilt library does not fit.
 
 ``HEADCOUNT_CACHE`` names the folder for compiled kernels (never for events); without it Numba keeps them beside
 the package, or in the user's own cache where that cannot be written.

@@ -1,4 +1,4 @@
-"""A parameter, declared once: its flag, what stands for its value, and its line of help; and how numbers are read.
+"""Parameters, declared once: flag, metavar, help and parser; command line and Python derive from them.
 
 Command-line options, keys of a configuration and the keywords of Python functions follow from these declarations.
 """

@@ -1,4 +1,4 @@
-"""Scratch folders: private temporary folders that no process leaves behind, however it ends.
+"""Private temporary folders that are removed even if their process is killed.
 
 The owner holds a lock on the folder, which the operating system lets go of when the owner ends. The next process
 that makes or looks for a scratch folder removes those of its user whose lock is free. Where folders cannot be

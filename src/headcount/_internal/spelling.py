@@ -1,4 +1,4 @@
-"""What errors say to a caller in Python: ``limit=10`` in place of ``--limit 10``.
+"""Translate command-line flags in error messages and help into Python keywords.
 
 Everything below says how a parameter is given on the command line, since a parameter is declared so. The public
 functions and classes translate on the way out, and the command line, at its edge, takes the translation back.

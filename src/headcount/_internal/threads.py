@@ -1,4 +1,4 @@
-"""Work that threads share, where there is enough of it: starting them takes longer than a small piece."""
+"""A map over threads for large work, and a plain map for small work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounded range: how the losses of many picks compose, and which range of each pick implies ε and δ.
+"""Bounded range: composition of exponential-mechanism rounds, and the range that ε and δ allow.
 
 A choice has bounded range η if, between any two logs that one person makes the difference of, its loss Z =
 ln(P(y) / Q(y)) stays within an interval of length η. Picks of the exponential mechanism have it

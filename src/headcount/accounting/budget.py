@@ -1,4 +1,4 @@
-"""Prices: amounts of privacy budget that split exactly. Grants: prices that can be spent once.
+"""Costs and grants: exact amounts of ε, δ and ρ; a grant is a cost that can be spent once.
 
 Plans are made of prices, which are plain values. Nothing in Headcount draws protective noise without spending a
 grant: a method receives one, may split it over its stages as it would split its price, and must spend all of it;

@@ -1,4 +1,4 @@
-"""Gaussian differential privacy: tails of the normal law, and which μ implies ε and δ.
+"""Gaussian differential privacy: bounds of normal tails, and conversion between μ and (ε, δ).
 
 Why it is right
     Q(x) is the upper tail of the standard normal law, φ its density. For x > 0

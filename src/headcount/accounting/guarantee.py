@@ -1,4 +1,4 @@
-"""What a release promises to each person in the log, as a value that travels with it."""
+"""The privacy guarantee of a release: unit, ε, δ, proven or unproven, assumptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zero-concentrated differential privacy: what ρ implies in terms of ε and δ, and the other way round.
+"""Zero-concentrated differential privacy: conversion between ρ and (ε, δ), rounded to the safe side.
 
 Why it is right
     For every α > 1, ρ-zCDP implies (ε, δ)-differential privacy with

@@ -1,4 +1,4 @@
-"""How active people are: a released histogram of users by their number of records, and what follows from it.
+"""Activity histogram: users by number of records, in released bins, and the estimates that follow from it.
 
 The bins are public and the same for every log: 1, 2, 3-4, 5-8, … records, the last one open. A user is in one bin.
 From the noisy numbers come estimates of how many people have how many records; nothing else about the log is used.

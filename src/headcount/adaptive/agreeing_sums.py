@@ -1,4 +1,4 @@
-"""Sums that shrunken counts are brought to: what noisy counts and the released activity agree on.
+"""Calibration of shrunken counts: factors that bring them to the noisy sums and the released activity.
 
 Posterior means need not sum to what noisy counts sum to, though noise cancels in a sum.
 """

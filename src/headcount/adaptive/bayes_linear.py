@@ -1,4 +1,4 @@
-"""What people of each size have in each class of items, given noisy sums and a rough idea of what to expect.
+"""Bayes linear (Gaussian-linear) update: users of each size in each popularity class from noisy sums.
 
 What is expected of a class is given up to its height. How far the truth is from that is unknown but smooth: its
 logarithm goes up or down along a line, with a slope that nobody knows, and wanders by a random step from each size

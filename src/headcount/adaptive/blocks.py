@@ -1,4 +1,4 @@
-"""Long tables a block at a time: what is made of a cell takes memory for a block of cells, not for all of them."""
+"""Block-wise processing of long noisy tables, so that memory follows the block and not the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which items of a catalogue to judge together: neighbours are alike where the order says something.
+"""Catalogue smoothing: segments of the catalogue with similar counts, which are shrunk together.
 
 Most catalogues are in some order: by the date an item was added, by a code, by a kind. Then noisy counts say far
 more of a stretch of neighbours than of any one item: noise cancels. The order is public, and here it is put to

@@ -1,4 +1,6 @@
-"""Scaling up, measured: how much heavy users' weighted counts amount to in full, by how popular an item is.
+"""Scale-up factors by popularity class, measured: from the released class profile of heavy users.
+
+The factors without a measured profile, from a model alone, are in scale_up.
 
 A heavy user's records count in part. How much an item's heavy count has to be scaled up depends on how active the
 people are who have it, and that differs between items: everybody has what is popular, few others have the rest. So

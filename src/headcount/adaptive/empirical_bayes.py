@@ -1,4 +1,4 @@
-"""Shrinkage: the best guess at counts behind noise, given how all the noisy counts together are spread.
+"""Empirical Bayes shrinkage: posterior means and intervals of counts behind noise of a known distribution.
 
 Most items of a catalogue have few records, and their noisy counts are mostly noise. Empirical Bayes learns from
 the noisy counts themselves how many true counts of each size there must be (a prior over a grid: zero, then evenly

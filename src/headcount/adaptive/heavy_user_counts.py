@@ -1,4 +1,6 @@
-"""All records of everyone, weighed: what the adaptive release and long rankings have in common.
+"""Light and heavy users' tables: activity histogram, clipping threshold, noise, and counts from them.
+
+Shared by the adaptive release and by long rankings.
 
 A histogram of how active people are is released first. Everything else is planned with it: the limit, and how to
 get from noisy tables of light and of heavy users to counts. See :mod:`headcount.methods.counts.adaptive` for why

@@ -1,4 +1,4 @@
-"""Edges given their items: counts per item and context, where counts per item are known better.
+"""Item-context counts: empirical Bayes estimates from noisy measurements, given the item counts.
 
 An edge is expected to be its item's count times the share of its context. Real edges differ from that, relatively,
 in two ways: all edges of an item together, since its count is off (variance σ², of each item), and each by itself

@@ -1,4 +1,4 @@
-"""From two noisy tables, of light users and of heavy ones, to one table of counts with intervals.
+"""Light and heavy users: from two noisy tables to one table of counts with intervals.
 
 Light users, within the limit, were counted in full; heavy ones were weighed. Items of a catalogue that are alike
 (:mod:`headcount.adaptive.catalogue_smoothing`) are shrunk together, both tables at once

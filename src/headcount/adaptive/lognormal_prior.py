@@ -1,4 +1,4 @@
-"""What a log-normal law expects of noisy numbers of users by activity.
+"""Log-normal prior for the noisy activity histogram: expected and largest plausible users per bin.
 
 People's numbers of records are spread over many sizes, and in most logs nearly normally so on the scale of
 logarithms. Fitted to all noisy bins at once, such a law says how many people noise may hide in a bin by itself,

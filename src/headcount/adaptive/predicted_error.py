@@ -1,4 +1,4 @@
-"""Predicted error: how far released counts would be off for a limit, from public figures and released ones alone.
+"""Predicted error of the adaptive method for a clipping threshold, from released and public numbers alone.
 
 What is known is how active people are (a released histogram), how many cells there are, and the law of the noise.
 How popular the items are is not; it is modelled by Zipf's law, popularity in proportion to 1/rank. Each cell is

@@ -1,4 +1,6 @@
-"""Scaling up: from what heavy users' records weigh to what they would count in full.
+"""Scale-up model: from down-weighted counts of heavy users to full counts, from their activity alone.
+
+The factors measured by popularity class are in class_scale_up.
 
 A heavy user, with n records above the limit θ, counts each with a weight below 1: θ/n, or √(θ/n) where noise is
 Gaussian. How much an item's heavy count has to be scaled up depends on who its heavy users are. The released

@@ -1,4 +1,4 @@
-"""What is known of people, and heavy users whom noise may hide: what they may add to counts known without them.
+"""Undetected heavy users: how many the noise may conceal, and what they may add to counts.
 
 Only released numbers are used.
 """

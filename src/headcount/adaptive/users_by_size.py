@@ -1,4 +1,4 @@
-"""How many heavy users there are at each power of two: from the released histogram, and from released shares.
+"""Heavy users by size (powers of two): the activity histogram and the class profile combined.
 
 Shares (:mod:`headcount.bounds.counts.class_profile`) put a person at the two powers of two around their number of
 records, in such parts that the mean of the two is theirs. The histogram tells how many people there are between

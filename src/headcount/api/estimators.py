@@ -1,4 +1,4 @@
-"""Models in the manner of scikit-learn: parameters first, then ``fit``, then ``predict``."""
+"""scikit-learn style estimators (``fit``, ``predict``) around the private recommender models."""
 
 from __future__ import annotations
 

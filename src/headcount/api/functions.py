@@ -1,4 +1,4 @@
-"""The Python functions, with the same words as the command line."""
+"""The public Python functions: release, rank, query, fit_neighbours, release_tags, check and pack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of methods, as keywords: ``tools/option_types.py`` writes them from the methods."""
+"""Generated ``TypedDict`` types of each method family's options; written by ``tools/option_types.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds, and the only door through which sensitive numbers reach noise.
+"""Contribution bounds: sealed measurements whose sensitivity (L1, L2, L∞) is fixed when a bound makes them.
 
 Bounds say what one person may add at most; engines interpret them. What comes out, and what the maps and scores
 here make of it, carries how far one person joining or leaving can move it. The noise layer accepts nothing else,

@@ -1,4 +1,4 @@
-"""What a bound is: what one person may add at most.
+"""The base class of all contribution bounds, and the constants that they share.
 
 A bound is a frozen value. An engine adds up, over all people, what the bound makes of each person's own records
 and own draws; what comes out carries how far one person joining or leaving can move it. Each bound has a file here

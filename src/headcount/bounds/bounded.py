@@ -1,4 +1,4 @@
-"""Sensitive numbers that carry how far one person can move them: what noise accepts, and nothing else.
+"""Sealed sensitive values with their sensitivity: the only input that the noise layer accepts.
 
 Only this package makes them: bounds from what engines count, maps and scores from what bounds made.
 """

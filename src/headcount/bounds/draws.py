@@ -1,4 +1,4 @@
-"""The random choices inside a bound, as plain functions: the definition that every engine must equal.
+"""Keyed pseudo-random draws of bounds (SipHash, SplitMix64): the definition that every engine must equal.
 
 A record's draw is a function of the run's secret key, the raw user id, the record's cell (its item and context
 in the public catalogue) and its number among that user's equal records. Equal records are interchangeable, so

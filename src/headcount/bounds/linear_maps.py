@@ -1,4 +1,4 @@
-"""Maps: other views of bounded values, with how far one person can move them worked out again.
+"""Linear maps of bounded values (sums, slices, Walsh–Hadamard, Fourier) and their sensitivity.
 
 A map is a fixed function, known to everyone. It takes nothing but :class:`Bounded` and makes nothing else; the
 unit and the chance of admission stay what they were. All but :func:`fourier` and :func:`count_distinct` are linear

@@ -1,4 +1,4 @@
-"""What was measured of some people, taken apart into cells that can be added up elsewhere, and put together again.
+"""Partial sums: split a measurement into cells that another system adds up, and seal their total.
 
 An engine on several machines deals people to parts, measures each part by itself, and lets the cells of all parts
 be added up by whatever adds integers there. Nobody may be in two parts: then one person moves one of them, and the

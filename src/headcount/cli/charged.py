@@ -1,4 +1,4 @@
-"""What all charged commands do alike: validate, reserve, read, write, and say what it cost."""
+"""Options and control flow that all charged commands share: validate, reserve, read, write, report the cost."""
 
 from __future__ import annotations
 

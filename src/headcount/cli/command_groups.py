@@ -1,4 +1,4 @@
-"""Commands that consist of several, such as ``headcount ledger show``."""
+"""Click group for commands that have subcommands, such as ``headcount ledger show``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dry run, shown: what a request would promise, cost and be worth."""
+"""Print the plan of a dry run (``--dry-run``): guarantee, cost and expected errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--engine`` and ``--threads``: where events are counted, and the tables that only Spark can name."""
+"""``--engine``, ``--threads`` and ``--conf``: choose the engine, and open the event files or Spark tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flags that say how a log is read, and the log that they describe."""
+"""Options that describe an input log (columns, catalogue, contexts, conditions), and the log made from them."""
 
 from __future__ import annotations
 

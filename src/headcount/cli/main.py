@@ -1,4 +1,4 @@
-"""The ``headcount`` program: the group of commands, and the edge where errors become exit codes.
+"""The ``headcount`` program: the Click group of all commands, and the mapping of errors to exit codes.
 
 Exit codes: 0 done; 1 refused, or a check failed; 2 what the caller can mend; 3 the surroundings failed, or a bug;
 130 interrupted; 143 ended by SIGTERM.

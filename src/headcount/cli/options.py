@@ -1,4 +1,4 @@
-"""Options as they are declared elsewhere, and the few that all commands share."""
+"""Click options made from declared parameters, and the options that all commands share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes a process of the program start and end quickly; a process of somebody else's is left alone."""
+"""Start-up and exit of the process: signal handlers, garbage collection, imports that are not needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command has to be told to read a file, as far as it can be guessed; what is printed must run."""
+"""Suggest ``release``, ``rank`` and ``query`` commands from the columns that ``inspect`` read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees: tables and sentences on standard output, notes and progress on standard error."""
+"""Terminal output: tables and sentences on standard output, notes and a progress bar on standard error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which engine measures a log: the one that is asked for, or the one that fits where the log lies."""
+"""Choose the engine of a log: the given one, or the one that fits its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine is: an interpreter of bounds over logs. It has one verb."""
+"""The engine protocol: measure a bound over a log."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Event logs: where they lie, what their columns mean, and how they become compact codes."""
+"""Event logs: description, catalogue, contexts, conditions, sources, and encoding as integer codes."""

@@ -1,4 +1,4 @@
-"""The public catalogue: the items that may be released, fixed before anyone looks at the log.
+"""The public catalogue: the ids and labels of the items that may be released, fixed before rows are read.
 
 Every item of the catalogue gets a count, also those nobody touched; what it does not list is dropped.
 """

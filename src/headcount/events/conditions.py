@@ -1,4 +1,4 @@
-"""Public conditions on single records: which rows count at all.
+"""Public row filters: ``--where`` comparisons and ``--since``/``--until`` time windows.
 
 A condition looks at one record alone, so it keeps or drops a person's records without regard to anyone else's.
 """

@@ -1,4 +1,4 @@
-"""Contexts: a public domain of values per record, with one more cell for everything else.
+"""Contexts: a public grouping key with a declared domain per record, and one cell for unlisted values.
 
 A context is one column, several columns taken together, or the weekday, hour or month of a time. Its values
 are public: known by themselves for times, declared for columns. A value outside the domain, or a missing one,

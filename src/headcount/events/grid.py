@@ -1,4 +1,4 @@
-"""A public grid over the columns of a table: every record falls into one cell, or into none.
+"""Public bins of a table's columns and their product grid: every record falls into one cell or none.
 
 Bins are declared, in a file or in words, before any record is read. Numbers are cut to the declared range and fall
 into half-open bins; values are listed one by one. What is missing, and what is not listed, is in no cell, unless

@@ -1,4 +1,4 @@
-"""An event log as a description: where it lies, what its columns mean, which rows and items count.
+"""An event log as a description: source, column roles, catalogue, context and conditions; it holds no rows.
 
 It holds no rows. Everything that shapes a release (catalogue, contexts, conditions) is public: fixed here,
 before any row is read.

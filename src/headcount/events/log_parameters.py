@@ -1,4 +1,4 @@
-"""What can be said of a log, declared once: the flags of commands and the keywords of readers follow from it."""
+"""Parameters of event logs, declared once: command-line flags and Python keywords derive from them."""
 
 from __future__ import annotations
 

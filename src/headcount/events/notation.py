@@ -1,4 +1,4 @@
-"""Number notations: which characters separate decimals and thousands in the texts of a column.
+"""Number notation: decimal and thousands separators of text columns.
 
 A notation is public. It rewrites one text at a time into the plain notation, ``1234.5``, and looks at no other.
 A text that breaks the notation is missing: it never means another number.

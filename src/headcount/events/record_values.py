@@ -1,4 +1,4 @@
-"""Numbers that a record carries: a value, such as a rating or a price, and how many records a row stands for."""
+"""Record values and weights: value ranges, finite values, and how many records a row stands for."""
 
 from __future__ import annotations
 

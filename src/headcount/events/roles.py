@@ -1,4 +1,4 @@
-"""What the words of a request mean: which columns play which part, in which context, and which rows count."""
+"""Column roles: which columns hold user, item, weight and value; parsed with context and conditions."""
 
 from __future__ import annotations
 

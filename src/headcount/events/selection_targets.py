@@ -1,4 +1,4 @@
-"""What of a log may have no public list: its items, the values of its context, its tags.
+"""Targets of private selection: items, context values or tags of a log that has no public list of them.
 
 A selection (:mod:`headcount.methods.partition_selection.plan`) finds such a list privately. It knows items alone:
 whatever is to be found is put before it as the items of a log, and what it found is put back into the log as if

@@ -1,4 +1,4 @@
-"""Tag assignments as codes: who, which resource and which tag, each assignment once."""
+"""Tag assignments as integer codes: distinct (user, resource, tag) triples in sorted order."""
 
 from __future__ import annotations
 

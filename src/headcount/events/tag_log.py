@@ -1,4 +1,6 @@
-"""A tag log: who gave which tag to which resource, both from public lists, or with tags still to be selected.
+"""Tag log: an event log of (user, resource, tag) with public or selected tags, and ``read_tags``.
+
+Assignments as integer codes are in ``tag_assignments``.
 
 It is an event log whose items are resources and whose contexts are tags. Nothing that is made of it holds a cell
 for every resource and tag, so there may be any number of them.

@@ -1,4 +1,4 @@
-"""Time zones: what the clocks of a zone showed at a moment, and which moment they meant.
+"""Time zones: conversion between instants and local wall-clock times, in bulk.
 
 Every answer is that of Python's :mod:`zoneinfo`, asked once for each quarter of an hour that comes up: since 1972
 clocks have been changed at whole quarters alone. Of an hour that a clock showed twice the first is meant; an hour

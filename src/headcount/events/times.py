@@ -1,4 +1,4 @@
-"""Times: how a column says when something happened, and the weekday, hour and month of it.
+"""Time columns: parse timestamps and texts, and derive weekday, hour and month.
 
 Timestamps and ISO 8601 text are understood. A bare number could be anything, so it needs a format. Times that
 carry no zone are wall-clock times of the zone in use; epoch numbers and times with an offset are instants and

@@ -1,4 +1,4 @@
-"""A table of people: a log that is read through the bins of its columns, and names no items."""
+"""A user table: a log with one row per user, read through the bins of its columns, without items."""
 
 from __future__ import annotations
 

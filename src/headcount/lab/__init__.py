@@ -1,1 +1,1 @@
-"""Research, which the product never imports: comparisons, reproductions, audits, attacks, made-up data."""
+"""Research code that the product never imports: comparisons, replications, audits, attacks, synthetic data."""

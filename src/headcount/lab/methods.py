@@ -1,4 +1,4 @@
-"""Methods as published, by family, for research: the claims of most are not established, and these say so."""
+"""Methods exactly as published, by family, for research: most of their guarantees are unproven."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worker processes: started where there is enough to do, and gone when that ends, however it ends.
+"""Worker process pools: started when there is enough work, and always terminated at the end.
 
 A worker waits for its next task on a pipe that all workers hold, so it never sees that nobody is left to write to
 it. Another pipe, or a handle on Windows, is the parent's alone: Python gives it to every process that it spawns,

@@ -1,4 +1,4 @@
-"""The ledger: what was spent on each dataset, by whom and for what; nothing is released that was not charged."""
+"""The ledger: privacy budget spent per dataset and analyst; every release is charged before data is read."""
 
 from headcount.ledger.accounts import Account, Issued
 from headcount.ledger.charges import Charge

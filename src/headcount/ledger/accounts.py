@@ -1,4 +1,4 @@
-"""What a ledger tells: the account of a dataset or an analyst, and what was issued already."""
+"""Accounts: spent and remaining privacy budget of a dataset, an analyst or a window, for display."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The balances of a dataset, and how a request changes them: the one rule for spending and for verifying.
+"""Balances of a dataset by analyst and window, and how a request changes them; used to charge and to verify.
 
 A request is charged to the dataset and to the analyst; and, where the budget has windows, to both in every window
 that it touches as well. It must fit into every budget there is: of each of these windows, and of all time.

@@ -1,4 +1,4 @@
-"""What a budget is made of, declared once: the flags of ``ledger create`` and the form of the studio follow."""
+"""Parameters of a budget, declared once for ``ledger create`` and for the studio's form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one request costs, and what was spent so far: exact amounts, and how they add up.
+"""The cost of one request (ε, δ, ρ, slack) and the amounts spent, with exact addition.
 
 How much may be spent, and which costs fit into it, is :mod:`headcount.ledger.composition`.
 """

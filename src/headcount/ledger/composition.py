@@ -1,4 +1,4 @@
-"""What a request costs, and how costs add up over requests that are chosen one after another.
+"""Privacy filters over adaptively chosen requests: the budget of a dataset and the composition of costs.
 
 A dataset has one of two filters, fixed when its budget is created. A filter takes requests as long as their total
 stays within the budget, and refuses the first one that does not fit; whoever asks may choose each request, its

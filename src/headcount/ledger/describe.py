@@ -1,4 +1,4 @@
-"""An entry of the journal, in words."""
+"""Describe a journal entry in one sentence."""
 
 from __future__ import annotations
 

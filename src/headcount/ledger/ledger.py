@@ -1,4 +1,4 @@
-"""The ledger: reserve the cost, then read the data, then issue; nothing is released that was not charged.
+"""The ledger: reserve the cost, read the data, then issue the release; or refund.
 
 The budget belongs to a dataset's *name*, its people, across all versions of the data. A version is a label that
 the curator sets, never a digest of the data: whether a request is free or charged must not become an equality

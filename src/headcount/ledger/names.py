@@ -1,4 +1,4 @@
-"""The names that a ledger takes: of datasets, versions, analysts and catalogues."""
+"""Valid names of datasets, versions, analysts and catalogues, and the canonical form of a request."""
 
 from __future__ import annotations
 

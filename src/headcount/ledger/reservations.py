@@ -1,4 +1,4 @@
-"""A reservation: what is charged before any event is read, and how it ends."""
+"""A reservation: a cost charged before any event is read, and its end (issued or refunded)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of event time: a budget that comes back, and which windows a request is charged to.
+"""Budget windows over event time: a budget per day span or month, and which windows a request is charged to.
 
 A dataset may have its budget once for each window of event time, such as 30 days or a calendar month, in UTC. A
 request then says from when until when it reads, and is charged in full to every window that this span touches. A

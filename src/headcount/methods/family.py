@@ -1,4 +1,4 @@
-"""Families and tables as values: what is released under which command, by which methods, into which tables.
+"""``Family`` and ``Table``: the command, methods, request class and released tables of one family, as values.
 
 Every package of methods holds one :class:`Family` in its ``__init__``, and :mod:`headcount.methods.registry`
 lists them. Commands, lists of methods, sections of a configuration, reports, audits and contract suites follow

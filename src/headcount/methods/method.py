@@ -1,4 +1,4 @@
-"""What every method is: a frozen description that can say its promise without data, and then keep it.
+"""The ``Method`` protocol: stages, noise and guarantee known without data, then a release of a log.
 
 A method is a dataclass whose fields are its parameters. It receives one grant and must spend exactly that, as its
 stages say; they share it by weights that are public: the paper's, or the caller's.

@@ -1,4 +1,4 @@
-"""All families, and so all methods: the one list that commands, pages, audits and contract suites share."""
+"""The registry of method families: look up a family, method or table by name, build and describe methods."""
 
 from __future__ import annotations
 

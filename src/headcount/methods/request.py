@@ -1,4 +1,4 @@
-"""What every charged request has: an exact ε, a δ where one is used, and a method built from the rest.
+"""``ChargedRequest``, the base of all requests: exact ε and δ, budget split, and the method built from them.
 
 A request is what is asked, as typed data that round-trips through JSON; never where the data lies. Each family has
 its own, in its ``methods/request.py``. A field that carries a :class:`~headcount._internal.parameters.Flag` is an

@@ -1,4 +1,4 @@
-"""The only place where protective noise is drawn."""
+"""Noise and private selection: the only package that draws protective randomness."""
 
 from headcount.noise.laplace import can_draw, max_drawable_l1, scale_for
 from headcount.noise.mechanisms import add_noise, noise_distribution_for, noise_norm

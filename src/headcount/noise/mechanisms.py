@@ -1,4 +1,4 @@
-"""Noise on bounded numbers, Laplace or Gaussian by what pays for it; and, for plans, which noise that will be.
+"""Additive noise on bounded values (discrete Laplace or Gaussian), and its distribution for a plan.
 
 Short vectors are served by OpenDP, the reference; long ones, and seeded tests, by bulk samplers, which are exact
 in integers and tested to have the same laws. In both cases OpenDP's own privacy map confirms that the noise pays

@@ -1,4 +1,4 @@
-"""OpenDP's doorway: its own noise on whole vectors, and its privacy maps, which confirm what ours pays for.
+"""The doorway to OpenDP: its samplers for short vectors, and its privacy maps that confirm ours.
 
 Its modules are imported one by one, and when they are first needed: its prelude imports every extra that happens
 to be installed as well, such as Polars and SciPy, and that takes longer than a release.

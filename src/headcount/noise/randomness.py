@@ -1,4 +1,4 @@
-"""Where randomness comes from: the operating system, or, for tests alone, a seed."""
+"""Sources of randomness: the operating system, or a seed for tests alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stages: what a method does one after the other, which share of its price each gets, and what each measures.
+"""Stages of a method: their budget split, sensitivity and noise distributions, for plan, charge and release.
 
 A method declares its stages as values. The noise that a plan predicts, what a ledger charges, what ``explain``
 says of shares and the release itself are read off these: :func:`noise_distributions_of` and :func:`charged_costs`

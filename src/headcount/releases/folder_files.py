@@ -1,4 +1,6 @@
-"""Folders of releases: what belongs to one, its digest, and how it comes into place, whole or not at all.
+"""Files of a release folder: names, digest, and the atomic rename into place.
+
+The Release value and its reading and writing are in ``release``.
 
 A folder is complete when ``release.json`` is in it: everything is written aside first and renamed into
 place, so an interrupted run leaves nothing that looks like a release.

@@ -1,4 +1,4 @@
-"""Released numbers as people read them: on a terminal and on a page alike."""
+"""Formatting of released numbers: whole numbers, percentages and lists, for terminal and pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a released count may lie from what it estimates: interval half-widths from the noise law alone.
+"""Confidence intervals: half-widths of released counts, computed from the noise distribution alone.
 
 A count that carries one noise draw has an exact interval in closed form. A consistent count is a weighted sum
 of many draws; its law is computed by convolution on a fine grid, and the half-width is widened by the largest

@@ -1,4 +1,4 @@
-"""Items by their names: by id or, where that is unique, by label, whole or without a bracket at its end."""
+"""Item lookup by id or by unique label, whole or without a trailing bracket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a ranking says of its own order, from what was chosen for it."""
+"""Ordering of a ranking: sentences on its resolution, and contexts without significant counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make released numbers agree, by least squares on them alone: with each other, or with a total.
+"""Reconciliation by least squares: item-context counts that sum to item counts, counts that sum to a total.
 
 An item is measured twice, once by its own noisy count y₀ and once by the sum S of its noisy edges. The best
 linear estimate weighs the two by their precision and spreads the difference evenly over the edges, after

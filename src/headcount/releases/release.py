@@ -1,4 +1,7 @@
-"""A release: private tables, what they promise, and how they came about; a value, and a folder on disk."""
+"""A release as a value: tables, guarantee, noise, intervals; read from and written to a folder.
+
+Names, digest and replacement of the folder's files are in ``folder_files``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The largest released counts, overall or in one context: top-K and context-aware recommendation.
+"""Top K of released counts, overall or in one context.
 
 Ranking noisy counts is post-processing and costs nothing. Ties are broken by the order of the catalogue.
 

@@ -1,1 +1,1 @@
-"""Pages and plots, made from released tables alone."""
+"""Web pages, charts and spreadsheets of releases and experiments: post-processing of released tables."""

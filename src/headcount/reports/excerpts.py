@@ -1,4 +1,4 @@
-"""The parts of a release that fit on a page: its largest counts or its ranking, with names that can be told apart.
+"""Excerpts of a release for its page: largest counts, rankings, item-context grid, unique item names.
 
 Rows get ``shown`` (the label, else the item) and ``id`` (the item, where a label hides it) for tables, and
 ``name`` for charts.

@@ -1,4 +1,4 @@
-"""All rows of a release on its page: a table that is searched, sorted and downloaded there, without a server.
+"""All rows of a release as compressed data for the searchable table on its page.
 
 The rows lie in the page as compressed JSON, and ``explorer.js`` draws those in view. Without scripts, and on
 paper, the few rows stay that the page shows anyway.

@@ -1,4 +1,4 @@
-"""A release as it shows itself in a notebook: promise, first rows and bars, in HTML without scripts.
+"""Display of a release in a notebook: guarantee, first rows and bars as HTML without scripts; single charts.
 
 Colours are the notebook's own, light or dark: text inherits, and bars are of a blue that stands out on both. What
 comes from a release is escaped. Charts are drawn when they are asked for alone: drawing them takes a second.

@@ -1,4 +1,4 @@
-"""Pages: one HTML file that needs nothing else, no network and no other file.
+"""Render self-contained HTML pages from templates, and charts as SVG or PNG without a browser.
 
 The Vega scripts are inside, once. Names and labels come from outside and are never trusted: templates escape
 by default, chart data is escaped JSON, and a content security policy lets only Vega and this package's own scripts

@@ -1,4 +1,4 @@
-"""The report of one release: what was counted, what is promised, the largest counts, and how they were made.
+"""The page of one release: what was counted, its guarantee, charts, tables and steps.
 
 The largest counts are drawn; all can be searched (:mod:`headcount.reports.explorer`). A direct ranking has tables
 in place of charts: there may be no counts to draw.

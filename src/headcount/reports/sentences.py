@@ -1,4 +1,4 @@
-"""What every page of a release says alike: what is counted, what intervals enclose, and what ε means."""
+"""Sentences that all pages of a release share: the counted unit, interval coverage, the meaning of ε."""
 
 from __future__ import annotations
 

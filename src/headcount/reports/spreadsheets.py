@@ -1,4 +1,4 @@
-"""A release's tables as CSV files or one Excel workbook, each with the guarantee beside the numbers."""
+"""Export released tables as CSV files or one Excel workbook, with the guarantee beside them."""
 
 from __future__ import annotations
 

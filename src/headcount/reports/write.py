@@ -1,4 +1,4 @@
-"""A release as files for others: one web page, or its tables for spreadsheets."""
+"""``release.report`` and ``release.export``: write a release as a web page or as spreadsheets."""
 
 from __future__ import annotations
 

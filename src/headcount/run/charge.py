@@ -1,4 +1,4 @@
-"""Charging a request to a ledger: whose budget it is, what it costs, and what makes two requests the same."""
+"""Charge a request to a ledger: dataset and analyst, cost, reservation, free repetition of a published request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The curator: the only place where data, method and budget meet."""
+"""The curator runs a prepared request: the only place where data, method and budget meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request with its log, validated and built once, before anything is reserved or read.
+"""A validated request with its log, method, guarantee and noise, built before anything is reserved or read.
 
 Planning, charging and running all work on this one value, so they cannot come to different conclusions.
 """

@@ -1,4 +1,4 @@
-"""A session of queries: an analyst asks one after the other, and all of its ε is reserved before the first.
+"""Interactive queries: an analyst asks one at a time; the whole ε is reserved before the first.
 
 The order is that of every charged request: everything is validated, the cost is reserved, then records are read.
 What the session says afterwards costs nothing more, whatever is asked: see

@@ -1,4 +1,4 @@
-"""Who may do what, in one place: every route belongs to one door, and a door lets in whom it names.
+"""Access levels of routes: each router is made for anyone, for signed-in accounts or for curators.
 
 A router is made by :func:`router_for`; the application refuses to start with a route that has none. What one sees
 *behind* a door, such as whose releases, is decided by the services, which are told who asks.

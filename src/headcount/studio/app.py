@@ -1,4 +1,4 @@
-"""The application: the routes of all pages and of the API, behind their doors, in one shell."""
+"""The FastAPI application: routers of all pages and of the API, with their access levels and middleware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A studio from Python: what it has released as real releases, and requests within one's own budget.
+"""HTTP client of a studio: list datasets, read releases, request new ones within your budget.
 
 Everything goes through the API of a studio (``headcount serve``), with a token that one makes on one's account
 page there. What is refused is raised as the error that the same would raise here.

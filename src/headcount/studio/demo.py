@@ -1,4 +1,4 @@
-"""The demo: a made-up city with a curator, an analyst, a budget and two releases, ready in a few seconds."""
+"""The demo: a synthetic city with a curator, an analyst, a budget and two releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lock of a studio's folder: two servers on one folder would work on every job twice."""
+"""The lock of a studio's folder: one server at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the studio is served: deadlines for requests that do not arrive, and bounds on connections.
+"""The HTTP server's deadlines for slow requests and bounds on connections.
 
 uvicorn waits forever for the rest of a request, and each connection holds a descriptor. Here a connection ends
 when its header is late, or when its body or its answer moves more slowly than any sound network. When too many

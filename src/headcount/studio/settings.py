@@ -1,4 +1,4 @@
-"""What is decided when the studio is started: where things lie, whom it listens to, and how much work may take."""
+"""Settings of a studio: folders, databases, address, and resource limits."""
 
 from __future__ import annotations
 

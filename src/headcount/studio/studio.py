@@ -1,4 +1,4 @@
-"""A studio: its settings, its store, the ledger, and the services over them. One object holds it all."""
+"""The studio object: settings, database, ledger and the services over them."""
 
 from __future__ import annotations
 

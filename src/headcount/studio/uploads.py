@@ -1,4 +1,4 @@
-"""Files that people send: streamed to the disk, never looked into here, and gone if they do not come whole."""
+"""Uploads: streamed to disk, bounded in size, removed if incomplete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A case of the replay contract: what is asked for, by whom it is asked about, and how it is run."""
+"""One case of the replay contract: its request, its log, its neighbours and how it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that the replay contract runs over, by group: models here, what else there is from the files beside."""
+"""All cases of the replay contract by group; cases of models are defined here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of the replay contract in which contexts or tags are selected, and sometimes items as well."""
+"""Replay cases with private selection of contexts or tags, and sometimes of items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of the replay contract: every proven method of counts with every option, rankings, totals, selection."""
+"""Replay cases of every proven method of counts, rankings, totals and selection, with every option."""
 
 from __future__ import annotations
 

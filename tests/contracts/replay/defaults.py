@@ -1,4 +1,4 @@
-"""Replay cases of methods that nobody wrote any for: each parameter with another value, on all forms of logs."""
+"""Replay cases by default, for methods without cases of their own: every parameter on all kinds of logs."""
 
 from __future__ import annotations
 

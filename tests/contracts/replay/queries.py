@@ -1,4 +1,4 @@
-"""Cases of the replay contract: every proven method of queries with every option, and sessions."""
+"""Replay cases of every proven query method with every option, and of query sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People with all they did, for the replay contract: small crowds of awkward shapes, and awkward newcomers."""
+"""Users and their rows for the replay contract: small logs of awkward shape, and joining users."""
 
 from __future__ import annotations
 

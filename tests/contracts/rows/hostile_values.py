@@ -1,4 +1,4 @@
-"""What people can write in one field, or on one line, to see whether anybody else's row is then read otherwise.
+"""Hostile field values and lines, for checking that one row never changes how another is read.
 
 A field says what stands in a file of each shape: ``csv`` (text is quoted as need be, bytes stand as they are),
 ``json`` (text becomes a JSON string, bytes are a literal), ``arrow`` (text, missing, or bytes that need be no

@@ -1,4 +1,4 @@
-"""Neighbouring logs from raw bytes, and all that an analyst sees of a charged command on them.
+"""Neighbouring logs of raw bytes, and the public outcome of a charged command on them.
 
 A log is written in some format, a neighbour of it has one user more or fewer, and that user's rows may need files,
 row groups, batches, blocks of text and dictionary entries of their own. The command runs from end to end under a

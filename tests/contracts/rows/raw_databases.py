@@ -1,4 +1,4 @@
-"""Rows in databases: a table ``events`` and a view ``seen`` of it, in each kind of database that is read."""
+"""Raw rows in databases: a table and a view in each supported kind."""
 
 from __future__ import annotations
 

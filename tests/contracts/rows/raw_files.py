@@ -1,4 +1,4 @@
-"""Rows as people write them, and the same rows in every format that is read.
+"""Raw rows written in every file format that is read.
 
 A row is what one person wrote, field by field, or a whole line of a text file. :func:`written` puts rows into a
 file, or several, or an object in memory, row after row, without looking at what they say.

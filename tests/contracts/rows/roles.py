@@ -1,4 +1,4 @@
-"""The roles that a column can play, the fields that are hostile in each, and cases of both in every format.
+"""Column roles with their hostile values, and cases of both in every format.
 
 A case is two groups of people: some ordinary ones, whose fields lie where a reader that looks at other rows would
 read them otherwise; and some others, one of whom wrote a hostile field or line.

@@ -1,4 +1,4 @@
-"""What the accounting allows, held against an independent numerical composition of concrete mechanisms.
+"""Checks of the accounting: its bounds against an independent numerical composition of mechanisms.
 
 No statistics: each δ here is the exact one of real Gaussian noise, of binary picks, or of both in sequence. An
 accountant that allows more than its ε and δ for such a sequence is wrong, whatever its derivation says.

@@ -1,4 +1,4 @@
-"""The one law of measuring: of two groups of people it gives what it gives of each, added up, exactly."""
+"""Additivity check: measurements of two disjoint sets of users sum to the measurement of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every charged command with every method, as a curator or an analyst would run it on raw rows.
+"""Every charged command with every method, run on raw rows as a curator or an analyst.
 
 Which commands are charged is asked of the program itself: they take an ε and a ledger.
 """

@@ -1,4 +1,4 @@
-"""How far one user moves a measurement under small and large contribution bounds: as far as declared, no further.
+"""Sensitivity of every measurement under small and large contribution bounds, attained and not exceeded.
 
 Small crowds reach small bounds alone. Here one user has more of everything than any of these bounds allows.
 """

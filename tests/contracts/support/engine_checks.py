@@ -1,4 +1,4 @@
-"""What every engine must keep: each check runs on any engine, and raises AssertionError on a broken one."""
+"""Contract checks of engines: each runs on any engine and raises AssertionError on a mutant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every proven method of every family must keep, whatever it releases; each check fails on a broken one."""
+"""Contract checks of proven methods of every family; see method_checks for methods of counts."""
 
 from __future__ import annotations
 

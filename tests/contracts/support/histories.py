@@ -1,4 +1,4 @@
-"""What users have and may keep, in plain Python: the exact laws that engines are held against."""
+"""User histories and the exact distribution of the records that a bound keeps, in plain Python."""
 
 from __future__ import annotations
 

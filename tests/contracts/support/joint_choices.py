@@ -1,4 +1,4 @@
-"""How far one user moves the score of a row of quantiles: exactly, for generated shares, low and high ones."""
+"""Exact sensitivity of the scores of joint quantile choices, for generated quantile levels."""
 
 from __future__ import annotations
 

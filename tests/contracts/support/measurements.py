@@ -1,4 +1,4 @@
-"""All that an engine can measure of a log, in one table: each gives the cells of a sum over people.
+"""A table of all measurements of an engine, each as cells of a sum over users.
 
 ``rows`` of an engine (the histories that DPSense looks at) are no sum, and are not here.
 """

@@ -1,4 +1,4 @@
-"""What each mechanism returns is a function of its noisy numbers alone: exact numbers of any size change nothing.
+"""Checks that a mechanism returns a function of its noisy numbers alone, whatever the exact ones.
 
 The noise is forced, so that the noisy numbers come out the same whatever the exact ones are. These range from
 nothing to far beyond any crowd of a test, so that a branch that looks at large exact numbers shows.

@@ -1,4 +1,4 @@
-"""What every method must keep: each check runs on any method, and raises AssertionError on a broken one."""
+"""Contract checks of methods of counts; see family_checks for all families."""
 
 from __future__ import annotations
 

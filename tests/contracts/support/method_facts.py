@@ -1,4 +1,4 @@
-"""What contracts must know of a method beyond what its class says: its own test tells them, as ``SPECIAL``.
+"""Facts about a method that contracts need, read from ``SPECIAL`` in the method's own test.
 
 A method in ``headcount/counts/fourier.py`` has its test in ``tests/counts/test_fourier.py``. Where that tells
 nothing, nothing is special.

@@ -1,4 +1,4 @@
-"""Engines that remember which kinds of bounds they were asked for, or lack one kind."""
+"""Engines that record the kinds of bounds they measure, or that lack one kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far one person moves what is measured: never further than was declared, and nobody else along with them."""
+"""Check of the sensitivity: one user stays within it and affects no other user's records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal shows while a charged command works: under a ledger nothing of which step, how far, or how long.
+"""Checks of terminal output: with a ledger, no step, progress or duration is shown.
 
 Every state that the progress bar could show is shown: it appears at once, and is drawn again whenever it changes.
 """

@@ -1,4 +1,4 @@
-"""A release on a cluster of its own, as a program: run by a test, with a straggler or a worker that is killed.
+"""A program that measures a log on a Spark cluster with a straggler or a killed worker.
 
 It measures the same file with the local engine and with Spark, and prints whether both are equal, and how many
 attempts the first of Spark's tasks took.

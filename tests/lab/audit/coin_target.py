@@ -1,4 +1,4 @@
-"""A target whose ε is known: a coin that says truly whether the person is there, as often as ε allows, or more."""
+"""Audit targets of known ε: biased coins that keep or exceed their declared ε."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that leave nothing to chance: all neighbours of a small world, and exact laws of outputs.
+"""Exact checks of sensitivity and output distributions over all neighbouring logs of a small domain.
 
 Sensitivity
     Every log of a few people, each with a few records of a few items, is compared with every log that has one

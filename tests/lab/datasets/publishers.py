@@ -1,4 +1,4 @@
-"""Made-up files in the form of each publisher, a few lines each, and what must be read from them."""
+"""Synthetic files in the formats of the publishers of public datasets."""
 
 from __future__ import annotations
 

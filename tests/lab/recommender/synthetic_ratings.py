@@ -1,4 +1,4 @@
-"""Ratings made up at random, and what similarity and sensitivity are by definition, one pair at a time."""
+"""Synthetic ratings with known groups, and reference similarities."""
 
 from __future__ import annotations
 

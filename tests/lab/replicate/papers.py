@@ -1,4 +1,4 @@
-"""Made-up data in the forms of the publishers and of the shared folder, a few rows each."""
+"""Small synthetic datasets for tests of the paper replications."""
 
 from __future__ import annotations
 

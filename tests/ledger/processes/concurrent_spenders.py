@@ -1,4 +1,4 @@
-"""Many processes that spend one budget at once: see ``main``.
+"""Many processes that spend one budget at once: `python -m tests.ledger.crowd`.
 
 Each process writes down what it was told: granted with entry and MAC, or refused.
 """

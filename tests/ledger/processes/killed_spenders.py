@@ -1,4 +1,4 @@
-"""Kills a spender at random points: ``python -m`` this module with ``URL KEY ANCHOR FOLDER ROUNDS SEED``.
+"""Kills a spending process at random points: `python -m tests.ledger.killing URL KEY ANCHOR FOLDER ROUNDS SEED`.
 
 The spender reserves, reads, writes a release and publishes, over and over, and notes each step in a file *after*
 it was done; it is killed without warning, and a new one goes on. What must hold is checked after each kill.

@@ -1,4 +1,4 @@
-"""A small log on the desk of a studio, and people to ask for something of it."""
+"""A registered dataset with a small log, its users, and a default request, for tests of the studio."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Releases put into a studio without a run, for tests of what is seen of them."""
+"""Releases written into a studio without a job, for tests of pages and the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact laws of the noise that releases carry: public numbers that every answer may use."""
+"""Noise distributions of released values: public, and used by intervals, reports and releases."""
 
 from __future__ import annotations
 

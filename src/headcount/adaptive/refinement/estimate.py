@@ -1,4 +1,6 @@
-"""A closer look at the first items: their counts, from what each person has of these few items alone.
+"""Refinement, estimation: combine prior counts of the first items with their second measurement.
+
+The measurement is in refinement.measure; users by records of these items are in subset_activity.
 
 Among a few items people have few records. A limit on these cuts off next to nothing, so that counts need hardly be
 scaled up, and noise pays for little. What they are scaled up by follows from how many of these items people have,

@@ -1,4 +1,6 @@
-"""A closer look at the items with the largest counts, which are what people see first.
+"""Refinement, measurement: count the items with the largest noisy counts a second time, privately.
+
+The estimates that follow from it are in refinement.estimate.
 
 How far heavy users' counts have to be scaled up differs between items, and no ε makes that smaller: it is what
 counts of popular items are uncertain for, while noise hardly matters to them. Among a few items a person has few

@@ -1,4 +1,4 @@
-"""How many of a few items people have: what is released of that, and what their activity lets expect.
+"""Refinement, subset activity: users by number of records of the refined items, from prior and noisy bins.
 
 How many people have 1, 2, 3-4, … of a few items is released, with noise that may hide most of it. But it is known
 how many records people have, and how popular the items are. If everybody drew from the same popularity, that would

@@ -1,4 +1,4 @@
-"""How many people have 1, 2, 3, … records in a table: each person is in one place."""
+"""Activity histogram: the number of users by their number of records; each user is in one bin."""
 
 from __future__ import annotations
 

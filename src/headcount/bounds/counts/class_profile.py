@@ -1,4 +1,4 @@
-"""Which kinds of items people of each activity have: every person's records spread over a few classes, 1 in all.
+"""Class profile: each user's records as fractions over item classes, by the user's number of records.
 
 A person of size n stands between two neighbouring powers of two, at both of them in part: in such parts that the
 mean of the two is n. Each record adds 1/n there, to the class of its item. So the sum over all sizes of size times

@@ -1,4 +1,4 @@
-"""Bounds of counts per item, and per item and context: how far one person can move them, in one place."""
+"""The base class and the sensitivity of bounds on item counts and item-context counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Some items of the catalogue: records about others are left out before a bound looks at a person.
+"""A public subset of catalogue items; records of other items are dropped before a bound is applied.
 
 Which items is public: listed beforehand, or released by a mechanism that was paid for. Whether a record is left
 out is a function of that record alone, so what is left of a person is bounded as everything was, and a sum over

@@ -1,4 +1,4 @@
-"""The records of each person about the items that have the best scores, which are released or public."""
+"""Keep each user's records of the best-scored items; the scores are public or released."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All records of all people, each person cut down to so many: for scores alone.
+"""All users' records, capped per user, for DPSense-S scores alone; unsealed, as it is no sum over users.
 
 That is no sum that noise could be added to, so it has no sensitivity and is not sealed: only
 :func:`~headcount.bounds.scores.candidate_scores.scaled_scores` takes it, and makes scores with a sensitivity of

@@ -1,4 +1,4 @@
-"""A few random records of each person, or of some people by lot."""
+"""Keep a uniform random sample of each user's records, or of the records of randomly admitted users."""
 
 from __future__ import annotations
 

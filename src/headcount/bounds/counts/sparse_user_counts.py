@@ -1,4 +1,4 @@
-"""Counts of people over so many columns that only those somebody is in are held.
+"""Sparse counts of distinct users per column, of which only the non-zero columns are held.
 
 Which columns these are, and how many, is private: it is known to the noise layer alone, which must treat the
 columns that nobody is in as it treats all others. How many columns there are in all is public.

@@ -1,4 +1,4 @@
-"""Two questions on one way through a log: which kinds of items people have, and some items looked at closer.
+"""Counts of a few top items under several contribution bounds, with the class profile, in one pass.
 
 Of some items alone it is measured how many people have how many records, and all of these records, weighed down as
 :class:`~headcount.bounds.counts.weight_to_threshold.WeightToThreshold` does with ``among``, under each of several

@@ -1,4 +1,4 @@
-"""All records of each person, weighed down until they keep the limit."""
+"""Weight all records of each user down to a clipping threshold (in L1, or in L2 squared)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Contrasts: what the columns of a grid tell alone, in pairs, in threes, each as a block of whole numbers.
+"""Contrasts of a grid: the main effects and interactions of its columns as blocks of whole numbers.
+
+Here are the linear map and its sensitivity; noise and inference are in the query methods.
 
 A block is about some of the columns. Along each of these the cells of a grid are *coded*, along all others they
 are added up:

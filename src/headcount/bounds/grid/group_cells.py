@@ -1,4 +1,4 @@
-"""Cells of a public grid, bounded per group of people: so many records of a person, so many people of a group."""
+"""Counts in the cells of a public grid, bounded per group: records per user and users per group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear queries: each asks for the records in some cells of a public grid, and one group moves it no further.
+"""Linear counting queries over a public grid: 0/1 rows, their exact answers, distances and scores.
 
 A query is a row of zeros and ones over the cells; rows are public. Rows of many cells are packed as bits, rows of
 few as lists. What they add up to of bounded cells is bounded again: a row takes each cell once or not at all, so

@@ -1,4 +1,4 @@
-"""Several tables over few columns each, counted of the same bounded records: for grids too wide to count whole.
+"""Marginal tables over few columns of a grid, all counted from the same bounded records.
 
 What is kept of each person and group is what :class:`~headcount.bounds.grid.group_cells.GroupCells` keeps: it is
 drawn by the cell of the whole grid that a record is in, which is a number and never an array. A table then says

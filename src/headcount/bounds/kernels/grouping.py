@@ -1,4 +1,4 @@
-"""Compiled loops that give every kernel what it asks for: records grouped by user, some users at a time.
+"""Compiled grouping of packed records by user, block by block: the input of all count kernels.
 
 Users are dealt to blocks by the low bits of their code. :func:`sort_into_blocks` sorts one batch by block, so that
 a block's records are one slice of every batch; :func:`next_histories` then groups one block by user, small enough

@@ -1,4 +1,4 @@
-"""Compiled steps that the kernels share as they go through one user's records: find a cell, see each one once.
+"""Compiled steps over one user's records: hash table of cells, context choice, sums and squares.
 
 Cells met are noted in a hash table whose slots are marked with the number of the run, so that it need not be
 cleared between users. A user chooses the cells, so their slots follow from a secret word: see

@@ -1,4 +1,4 @@
-"""Arrays that kernels make for themselves: one function for each type.
+"""Compiled scratch arrays: one allocation function for each type, so that Numba compiles each once.
 
 Numba compiles ``np.empty`` once for every way it is asked, with or without a keyword, for a constant or a number,
 and ``np.zeros`` takes twice as long: so kernels ask here.

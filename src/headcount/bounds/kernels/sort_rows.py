@@ -1,4 +1,4 @@
-"""Compiled loops that put rows in order, user by user: who they are of, and two whole numbers each.
+"""Compiled sorting of rows by user and by two whole numbers, in place.
 
 Everything happens in the arrays that are handed over, so that a row takes no more memory than its numbers do.
 """

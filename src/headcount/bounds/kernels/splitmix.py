@@ -1,4 +1,4 @@
-"""SplitMix64's output function, compiled; see :mod:`headcount.bounds.draws`, which the kernels must equal."""
+"""SplitMix64's output function, compiled; its definition is in the draws module, which kernels must equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many different items people have, in one number: above zero where most have several, below where few do."""
+"""Sign of the number of distinct items per user: positive if most users have several, for choosing a method."""
 
 from __future__ import annotations
 

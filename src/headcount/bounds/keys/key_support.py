@@ -1,4 +1,7 @@
-"""How many people stand behind each item of a private list: for a threshold alone, and shown to nobody."""
+"""Key support for private item selection: the number of users of each item that no public list names.
+
+Weights by earlier rounds are in key_weights.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What people add to items that nobody lists: each spreads one unit of weight, where earlier rounds say it helps.
+"""Key weights for private item selection: each user spreads one unit of weight over their own items.
+
+Plain user counts of items are in key_support.
 
 A round's noisy weights are taken as released for every item there could be, also for those that nobody has;
 people look up those of their own items. So :class:`KeyHints` are public by what paid for their noise, but the

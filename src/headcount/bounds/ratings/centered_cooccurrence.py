@@ -1,4 +1,4 @@
-"""Which items a person has together, beyond what is common: what most people have is taken out before it weighs.
+"""Centered co-occurrence: products over item pairs of what a user has, projected off a public direction.
 
 A person has some of the listed items. What they have in common with everybody says least of them and weighs most,
 so it is taken out: of x, 1 for each item they have and 0 for the others, and a public direction g, how common each

@@ -1,4 +1,4 @@
-"""How people of which taste like which item: what one person's taste and ratings may add at most.
+"""Factor gradients: per-item sums of user factors times rating residuals, and products of user factors.
 
 Items have factors, which are released. Where a person's ratings lie above or below what is expected says which of
 these factors the person likes: their *taste*. For each listed item that they rated, the person adds the taste

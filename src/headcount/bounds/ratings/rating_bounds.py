@@ -1,4 +1,4 @@
-"""What one person's ratings may add at most: to sums for each item, and to sums for each pair of items.
+"""Bounds on ratings: user counts, per-item rating offsets, and the covariance of item pairs.
 
 A person rates an item once: a rating is a whole number of 1/1024 of a quarter of the declared range, counted from
 its lower end. So a range from 1 to 5 gives 0 to 4096, and everything here is said for that range; others are

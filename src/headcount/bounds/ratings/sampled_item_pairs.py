@@ -1,4 +1,4 @@
-"""Which items people have together, of a few records of each person: edges between items, of a sample.
+"""Co-occurrence counts of item pairs, from a few sampled or top-scored records of each user.
 
 Why one person moves no more than is said
     Whatever is drawn or picked, at most l records of a person are kept, so at most l different items. Each two of

@@ -1,4 +1,4 @@
-"""Scores: how good each candidate of a public list is, and how differently one person can move two of them.
+"""Utility scores of public candidates, and how differently one user changes two of them.
 
 A score takes what bounds made, and makes :class:`Scored`, for noise to choose from. Utilities are whole numbers,
 so that the spread holds to the last digit. What depends on public numbers alone, such as the noise to expect,

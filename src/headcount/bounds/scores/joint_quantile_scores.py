@@ -1,4 +1,6 @@
-"""Scores of several quantiles at once: how far a row of cells is from dividing a histogram as is asked for.
+"""Joint scores for several quantiles of one histogram: candidates are rows of cells, one per quantile.
+
+Scores of single quantiles are in quantile_scores.
 
 Of the weight N of a part, shares p_1 < … < p_m are to lie below what is chosen: a row of cells t_1 <= … <= t_m. A
 cell may be cut anywhere, so the weight below the j-th quantile is some y_j between what lies before t_j and what

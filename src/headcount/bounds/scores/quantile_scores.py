@@ -1,4 +1,6 @@
-"""Scores of values by rank: how far each cell of a histogram is from holding a quantile, for many parts at once.
+"""Quantile scores: the distance of each histogram cell or position from a wanted rank, for disjoint parts.
+
+Scores of several quantiles chosen jointly are in joint_quantile_scores.
 
 Each cell of a histogram is divided into ``POSITIONS_PER_CELL`` of equal weight, so that a cell which holds many
 records can be divided between what lies below a quantile and what lies above. A part is a run of positions of one

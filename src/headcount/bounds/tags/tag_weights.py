@@ -1,4 +1,4 @@
-"""Tag assignments as weights that one person can move only so far.
+"""Weights of tags, resources and tag pairs; the weights of one user have length 1 in L1 or L2.
 
 However much a person tagged, their weights together have a length of 1: in L2 each of n things weighs 1/√n, in L1
 each weighs 1/n. So everybody counts with all they did, and nothing is drawn. Weights are whole multiples of 2^-16,

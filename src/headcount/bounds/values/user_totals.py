@@ -1,4 +1,4 @@
-"""Totals over all people: how many there are, their records, and the sum of a value, each bounded per person."""
+"""Totals over all users: the number of users, their records, and the clipped sum of a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the values of each person lie on a public grid: of the whole log, of each context or of each item.
+"""Value histograms per group on a public grid: each user's records weigh at most max_records in all.
 
 Each record of a person weighs 1, or ``limit`` / n if they have n > ``limit`` records. So a person's weights sum to
 at most ``limit`` over all groups and cells together, and what comes out is a histogram of records in which nobody

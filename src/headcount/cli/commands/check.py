@@ -1,4 +1,4 @@
-"""``headcount check``: what of a log would not be counted. It tells exact numbers: for the curator's eyes only."""
+"""``headcount check``: list the records of a log that a release would drop, with exact counts. Not private."""
 
 from __future__ import annotations
 

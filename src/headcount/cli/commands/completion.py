@@ -1,4 +1,4 @@
-"""``headcount completion``: what a shell must know to complete commands, flags and file names."""
+"""``headcount completion``: shell scripts that complete commands, flags and file names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headcount demo``: the main job end to end, on a made-up city that is the same for everyone."""
+"""``headcount demo``: an end-to-end release of a synthetic check-in log."""
 
 from __future__ import annotations
 

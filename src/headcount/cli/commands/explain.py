@@ -1,4 +1,4 @@
-"""``headcount explain``: what a release did, in plain sentences."""
+"""``headcount explain``: the steps and the guarantee of a release in numbered sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headcount inspect``: what is in an event file. It shows raw data: for the curator's eyes only."""
+"""``headcount inspect``: columns, types and first rows of an event file, with suggested commands. Not private."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headcount methods``: what there is, and what each method really guarantees."""
+"""``headcount methods``: list all methods with their parameters, and whether the guarantee is proven."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headcount pack``: an event log as a store that releases read quickly, again and again."""
+"""``headcount pack``: write an event log as a packed store, grouped by user, that releases read faster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headcount query``: thousands of counts over a table of people, under one ε."""
+"""``headcount query``: answer many counting queries over a table of users with one ε."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headcount rank``: the best items of an event log, directly, without the counts behind them."""
+"""``headcount rank``: release the top-K items directly, without their counts."""
 
 from __future__ import annotations
 

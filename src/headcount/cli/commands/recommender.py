@@ -1,4 +1,4 @@
-"""``headcount neighbours``: fit a private model of ratings or visits, and use it where somebody's own are."""
+"""``headcount neighbours``: fit a private recommender of ratings or visits, predict and recommend with it."""
 
 from __future__ import annotations
 

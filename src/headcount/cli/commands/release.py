@@ -1,4 +1,4 @@
-"""``headcount release``: from an event log to a folder of private counts."""
+"""``headcount release``: write item counts and item-context counts of an event log to a release folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headcount report``: a release as a self-contained web page."""
+"""``headcount report``: write a release as one self-contained web page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headcount tags``: a private model of who tags what how, and what can be done with it."""
+"""``headcount tags``: release a private tag model; recommend tags, draw synthetic users, show topics."""
 
 from __future__ import annotations
 

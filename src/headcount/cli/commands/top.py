@@ -1,4 +1,4 @@
-"""``headcount top`` and ``headcount recommend``: the largest counts, overall or in one context."""
+"""``headcount top`` and ``headcount recommend``: the items with the largest released counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headcount attack``: published attacks, mounted on a log of one's own. Not private, and it says so."""
+"""``headcount attack``: run published attacks on recommenders against your own log. Not private."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headcount audit``: attacks on Headcount's own promises, and a bound that fails with a stated probability."""
+"""``headcount audit``: try to refute a method's guarantee on neighbouring logs; report a lower bound of ε."""
 
 from __future__ import annotations
 

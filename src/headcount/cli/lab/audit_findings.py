@@ -1,4 +1,7 @@
-"""What was found about one target of an audit, as a person reads it in a terminal."""
+"""Print the finding of an audit of one target: bounds per pair, evidence, verdict.
+
+The sentences that pages and terminal share are in ``reports``.
+"""
 
 from __future__ import annotations
 

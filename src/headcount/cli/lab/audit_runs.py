@@ -1,4 +1,4 @@
-"""The audits of one command, run one after the other: what was found, what could not be run, and how far it is."""
+"""Run the audit jobs of one command one after the other; collect findings, failures and the exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headcount compare``: every method on your own log against the truth. Not private, and it says so."""
+"""``headcount compare``: measure the errors of every method on your own log. Not private."""
 
 from __future__ import annotations
 

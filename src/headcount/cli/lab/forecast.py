@@ -1,4 +1,4 @@
-"""``headcount plan -k K``, shown: whether the top K will be right, and which command to use."""
+"""``headcount plan -k K``: print the predicted recall of the top K per command."""
 
 from __future__ import annotations
 

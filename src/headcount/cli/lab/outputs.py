@@ -1,4 +1,4 @@
-"""What comparisons and reproductions write, and where their unfinished work is kept."""
+"""Output flags of ``compare`` and ``reproduce``, and the folder of their unfinished runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``headcount plan``: what to expect of each method, before there is any data."""
+"""``headcount plan``: predict the errors of each method from public figures, without any data.
+
+The prediction for the top K (``-k``) is in ``forecast``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Neighbours from a log of one's own: three people, each of them in the log or taken out. Not private.
+"""Pairs of neighbouring logs for an audit, made by removing one user from your own log. Not private.
 
 Who they are is never said, only how much they did; and nothing of the log is kept in what is said of the pairs.
 """

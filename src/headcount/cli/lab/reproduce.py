@@ -1,4 +1,4 @@
-"""``headcount reproduce``: the experiments of papers again, with a verdict for each claim. Not private."""
+"""``headcount reproduce``: run the experiments of a paper and give a verdict for each claim. Not private."""
 
 from __future__ import annotations
 

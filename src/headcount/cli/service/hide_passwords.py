@@ -1,4 +1,4 @@
-"""Passwords on the command line, taken out of what other users of the machine see of this process.
+"""Overwrite passwords of database URLs in this process's command line, so that ``ps`` does not show them.
 
 Linux shows the arguments of every process to everybody. They lie in memory that the process itself may change, so
 that what is secret in the address of a source is overwritten there. Elsewhere nothing happens: whoever leaves the

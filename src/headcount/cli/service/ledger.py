@@ -1,4 +1,4 @@
-"""``headcount ledger``: the account of what is spent on each dataset, by whom and for what."""
+"""``headcount ledger``: create, show, verify, export and import the privacy budget accounts of datasets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headcount serve``: the studio, Headcount in the browser."""
+"""``headcount serve``: run the studio, the web application of Headcount."""
 
 from __future__ import annotations
 

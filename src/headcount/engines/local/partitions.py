@@ -1,4 +1,4 @@
-"""Ways through a log with every user's whole history at hand, in pieces that threads can share.
+"""Partitions of a log: pieces with every user's whole history, for threads to share.
 
 A log is read, dealt to blocks of users and held in memory as far as that goes
 (:mod:`headcount.engines.local.record_store`); a packed store is grouped by user already and only looked at.

@@ -1,4 +1,4 @@
-"""A log's records in memory, packed and sorted by blocks of users, as far as a fixed amount of memory takes them.
+"""The record store: a log's records packed and sorted by blocks of users, within a memory limit.
 
 Each batch is sorted by block while the next one is read. What does not fit is left out and read again later, with
 other blocks; so memory follows the chosen amount, not the length of the log. Should a single block outgrow it, the

@@ -1,4 +1,4 @@
-"""All rows of a log that count, in memory: as they come, or in the order of their users."""
+"""Read all counted rows of a log into arrays, in their own order or sorted by user."""
 
 from __future__ import annotations
 

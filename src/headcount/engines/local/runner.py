@@ -1,4 +1,4 @@
-"""What all measures of the local engine share: its threads and memory, and the log that is at hand.
+"""The runner of local measurements: threads, memory, and the cached records of the current log.
 
 Users are dealt to blocks while the log is read (see :mod:`headcount.engines.local.partitions`); then the blocks
 are gone through in parallel, with every user's whole history at hand. What is in memory stays there between the

@@ -1,4 +1,4 @@
-"""The Spark engine: equal to the local one draw for draw, however people are dealt to partitions.
+"""The Spark engine: equal to the local engine draw for draw, whatever the partitions.
 
 Rows are read inside Spark's tasks and dealt by user; each partition is measured by the local engine inside its
 task; Spark adds the cells of all partitions up. The driver holds cells, and nothing of a person or an event.

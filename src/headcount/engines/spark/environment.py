@@ -1,4 +1,4 @@
-"""What a task of Spark finds around it: the versions that must be the driver's, and a place for compiled kernels.
+"""The environment of a Spark task: library versions equal to the driver's, and a kernel cache.
 
 This is imported before anything else of Headcount on an executor, so it imports nothing heavy.
 """

@@ -1,4 +1,4 @@
-"""From a log to a Spark frame of packets, all rows of a person in one partition."""
+"""Build a Spark frame of packets from a log, all rows of a user in one partition."""
 
 from __future__ import annotations
 

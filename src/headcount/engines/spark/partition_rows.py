@@ -1,4 +1,4 @@
-"""Rows dealt to partitions by who they are about, in packets that Spark carries without looking inside.
+"""Partition rows by user into Arrow packets, which Spark moves without reading them.
 
 A packet is an Arrow stream of some rows of one partition. So no type of a column is changed on the way, and Spark
 moves a few large rows instead of very many small ones. Which partition somebody is in hangs on the raw id alone.

@@ -1,4 +1,4 @@
-"""How far Spark is: tasks that are done, of the stages that run."""
+"""Report the progress of Spark: finished tasks of active stages."""
 
 from __future__ import annotations
 

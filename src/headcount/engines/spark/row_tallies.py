@@ -1,4 +1,4 @@
-"""What tasks met and did not count, as cells that Spark adds up beside the measure: for the curator's eyes alone.
+"""Row tallies of Spark tasks (rows not counted, by reason), sent as cells; for the curator alone.
 
 They travel as rows of a result and not as Spark's accumulators, which count a task twice that is run twice.
 """

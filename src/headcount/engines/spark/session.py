@@ -1,4 +1,4 @@
-"""Spark's doorway: a session that is there, or a new one as Spark is configured; Java is looked for first."""
+"""Find or open a Spark session, check Java first, and translate Spark's errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark's tasks do: read files, deal people, bring groups of people together, measure. All are pure.
+"""The functions that Spark tasks run: read files, partition users, regroup groups, measure. All are pure.
 
 A task that is run again, or twice at once, gives the same rows: nothing hangs on the machine, the order of rows or
 the number of the attempt.

@@ -1,4 +1,4 @@
-"""The door of Spark's tasks: the surroundings are looked at before what a task does is even imported."""
+"""Entry point of Spark tasks: check the environment, then unpickle and run a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact casts: what a caller wrote, as values of a column's type, or not at all.
+"""Exact casts of public values (catalogue, contexts, bounds) to the type of a column, or an error.
 
 A catalogue and contexts are written as text and compared with columns of any type. A text stands for a whole
 number only if it is how that number is written: ``7`` is 7, while ``007``, ``+7``, ``7.0`` and `` 7`` are not,

@@ -1,4 +1,4 @@
-"""Coders: what one column, or several, say of each row of a batch, as whole numbers; -1 for what does not count.
+"""Cell codes: map one or several columns of a batch to integer codes; -1 for rows that do not count.
 
 Which codes are given as ids come up is private, and an internal convenience: nothing that is drawn or released may
 depend on them.

@@ -1,4 +1,4 @@
-"""What a column must hold to play its role, refused before any row is read; and fractions that stand for ids."""
+"""Type checks of columns by role (id, weight, value), before any row is read; fractions as ids."""
 
 from __future__ import annotations
 

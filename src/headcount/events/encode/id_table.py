@@ -1,4 +1,4 @@
-"""Tables of ids: raw whole numbers or text in, dense codes out, exactly.
+"""Id tables: hash raw integer or text ids to dense codes, exactly and with secret hash keys.
 
 Codes are an internal convenience: nothing that reaches a release depends on them.
 """

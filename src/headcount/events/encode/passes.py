@@ -1,4 +1,4 @@
-"""A log as compact codes: one pass after the other, batch by batch, never whole in memory.
+"""Encoding passes: read a log in batches of user codes and cell codes, never whole in memory.
 
 Each row becomes a user code and a cell, or -1 where it does not count; what a cell is, and what comes beside it,
 is said by a :class:`Reading`. User codes are the same in every pass. What a row becomes is a function of that row

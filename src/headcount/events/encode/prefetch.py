@@ -1,4 +1,4 @@
-"""Read ahead: fetch the next batches in the background while this one is worked on."""
+"""Prefetch: read the next batches in a background thread while the current batch is processed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A look at raw rows: columns, types, what is missing, the first three. For the curator's eyes only."""
+"""Preview of raw rows: columns, types, null counts and the first three values; curator only, not private."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a look at a log found, as plain values: exact numbers and raw texts, for the curator's eyes only."""
+"""The report of ``headcount check``: problems, activity and repeats, with exact numbers; not private.
+
+The statistics are in ``statistics``, the pass over the log in ``scan``.
+"""
 
 from __future__ import annotations
 

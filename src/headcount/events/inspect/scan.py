@@ -1,4 +1,6 @@
-"""A look through a whole log: what would count, what would not, and why. Not private: for the curator alone.
+"""One pass over a whole log that counts valid, invalid and dropped rows; curator only, not private.
+
+The counters are in ``statistics``, the resulting values in ``report``.
 
 It reads as :class:`headcount.events.encode.passes.EncodedLog` and its kin do, value by value, and keeps account of
 whatever these leave out. One pass; memory follows the number of people and items, and the distinct pairs of both

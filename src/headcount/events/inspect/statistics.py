@@ -1,4 +1,7 @@
-"""What is kept of a log while it is looked through: the most frequent texts, distinct pairs, sums by person."""
+"""Statistics for ``headcount check``: frequent texts, distinct user-item pairs, records per user.
+
+The pass over the log is in ``scan``, the resulting values in ``report``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notation of the numbers in a text column, guessed from its values: for the curator, who corrects it."""
+"""Suggest the decimal and thousands separators of text columns from their values; curator only."""
 
 from __future__ import annotations
 

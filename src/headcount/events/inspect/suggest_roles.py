@@ -1,4 +1,4 @@
-"""Which column says who, what and when: guessed from the names, types and first values of columns.
+"""Suggest the user, item and time columns from names, types and first values; curator only.
 
 A guess is for the curator, who sees the raw data and corrects it: nothing is released because of one.
 """

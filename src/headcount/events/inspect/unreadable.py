@@ -1,4 +1,4 @@
-"""Values that cannot be read, by the role of their column: how many, a few of them, and what to say of it."""
+"""Unreadable values by column role: their number, a few examples, and the flag that would read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Databases and the web as sources: one file for each kind, and this list of them.
+"""Database and web sources: one module per back end, and the dispatch by URL scheme.
 
 No other package imports ADBC or DuckDB.
 """

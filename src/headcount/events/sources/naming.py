@@ -1,4 +1,4 @@
-"""What a source is called in messages: never with credentials, whatever its address is like.
+"""Source names for messages, with credentials redacted.
 
 Addresses are taken apart without trust in their form: a password may hold ``@``, ``/`` or ``?`` as it is, although
 it should not. Where it cannot be told what is secret, nothing but the kind of source is shown.

@@ -1,4 +1,4 @@
-"""pandas frames as Arrow tables whose types come from the frame's dtypes, never from what its rows hold.
+"""pandas frames as Arrow tables; types come from the frame's dtypes and never from its rows.
 
 A column of Python objects is read as text, value by value: texts as they are, numbers, truth values and times as
 they are written, and everything else as missing.

@@ -1,4 +1,4 @@
-"""A table of one row per person, which needs no column that says who: the place of a row stands for it.
+"""A table with one row per user and no user column: the row number is the user id.
 
 Why it is private
     It is taken for granted, and said in the promise, that every row is one person and that nobody has two. So one

@@ -1,4 +1,4 @@
-"""Sources: files, Arrow objects and databases, read as streams of record batches, as often as needed.
+"""Sources: files and Arrow objects as repeatable streams of record batches; ``open_source`` chooses one.
 
 A source knows its columns without reading rows. It can be read again and again: what can be read only once
 (standard input, an Arrow stream) is spooled to a private temporary file first, and a file that changes between

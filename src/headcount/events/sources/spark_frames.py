@@ -1,4 +1,4 @@
-"""A Spark DataFrame as a source: described here without Spark, and read where Spark is at home.
+"""Spark DataFrame as a source: described without Spark, read by Spark executors.
 
 The Spark engine reads it inside Spark's tasks. Everything else that reads a source, such as ``hc.check``, gets the
 rows of the columns it asks for through the driver, one of Spark's partitions after the other.

@@ -1,4 +1,4 @@
-"""Spools: what can be read only once, kept in a private temporary folder for as long as its source lives."""
+"""Spools: standard input and one-shot streams copied to a private temporary file for repeated passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files at ``https://`` and ``http://``: fetched once, into a private folder, and read from there.
+"""Web source: files at ``https://`` and ``http://``, downloaded once to a private temporary folder.
 
 A web server neither lists its files nor promises that a second look sees the same, so one copy serves all passes.
 What an address says in front of ``@`` is sent as a password to that server alone, never to where it redirects.

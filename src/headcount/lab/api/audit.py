@@ -1,4 +1,4 @@
-"""``hc.audit``: attacks on Headcount's own promises, and a bound that fails with a stated probability."""
+"""``hc.audit``: try to refute a method's guarantee on neighbouring logs; return the finding."""
 
 from __future__ import annotations
 

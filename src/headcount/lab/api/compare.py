@@ -1,4 +1,4 @@
-"""``hc.compare``: every method on a log against the truth. Not private, and it says so."""
+"""``hc.compare``: measure the errors of every method on a log. Not private."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hc.plan``: what to expect of each method, before there is any data."""
+"""``hc.plan``: predict the errors of each method from public figures, without any data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A paper, run again: every claim of it with a verdict, as one web page. Not private, and it says so."""
+"""``hc.reproduce``: run a paper's experiments, with a verdict for each claim, as one web page. Not private."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Methods as their papers run them: what they claim is not established, and the ledger refuses them."""
+"""Methods exactly as their papers run them: guarantees are unproven, and ledgers refuse them."""

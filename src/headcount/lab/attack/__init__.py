@@ -1,1 +1,1 @@
-"""Attacks on what recommenders hand out, mounted in full on ratings whose owner is known."""
+"""Attacks on recommendation lists, run in full on ratings whose owner is known to the experiment."""

@@ -1,4 +1,4 @@
-"""Recommenders as an attacker meets them: ratings go in, and somebody with ratings of their own reads a list.
+"""Recommenders as an attacker uses them: rating logs go in, and fake users read their recommendation lists.
 
 The one who reads is one more user of the system: what they rated is part of what it learns from, where it learns
 from ratings as they are.

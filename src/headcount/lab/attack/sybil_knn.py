@@ -1,4 +1,4 @@
-"""The sybil attack on recommenders: fake users who copy what is known of somebody, and read what else they did.
+"""The sybil attack on k-nearest-neighbour recommenders: fake users copy known items and read the others.
 
 The attacker knows ``known`` ratings of a victim, and can look in two ways.
 

@@ -1,1 +1,1 @@
-"""Audits: attacks on Headcount's own promises, with bounds that fail with a stated probability."""
+"""Audits: attacks on Headcount's own guarantees, with ε bounds that fail with a stated probability."""

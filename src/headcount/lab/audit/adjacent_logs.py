@@ -1,4 +1,4 @@
-"""Adjacent logs: pairs of logs that differ in one person, with everything they ever did.
+"""Adjacent logs: pairs of logs that differ in all records of one user.
 
 A pair is described by small numbers, so that it can be written down, handed to other processes and copied many
 times into one log. The person comes first in the log: if choices hang on row numbers, everybody's change.

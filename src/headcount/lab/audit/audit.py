@@ -1,4 +1,4 @@
-"""The audit: runs of a target on adjacent logs, outcomes chosen on earlier runs and judged on later ones.
+"""The fixed-size audit: runs on adjacent logs; outcome sets chosen on early runs and judged on later ones.
 
 Why its bound holds
     Every look draws new runs of both logs. Outcomes are chosen on all runs before that look and counted on the

@@ -1,4 +1,4 @@
-"""How large ε must at least be, from how often an event happened with and without a person.
+"""Lower confidence bounds on ε from how often an event happens with and without one user.
 
 If an algorithm is (ε, δ)-differentially private, P(event | one log) ≤ e^ε P(event | its neighbour) + δ. Both
 probabilities are enclosed by Clopper and Pearson's exact interval, so that the bound on ε holds with the stated

@@ -1,4 +1,4 @@
-"""What is special in auditing one method: its parameters, its neighbours, how much of ε can show, how many runs.
+"""Audit settings of each method: parameters, adjacent logs, the visible part of ε, number of runs.
 
 A method that is not listed is audited as its family's others are: see :mod:`headcount.lab.audit.targets`.
 

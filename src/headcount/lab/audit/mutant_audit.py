@@ -1,4 +1,4 @@
-"""The audit of planted bugs: each is replayed, and attacked with statistics, as any method would be.
+"""The audit of mutants: replay first, then the sequential statistical audit.
 
 The auditor knows the name of the method that a bug looks like, and so its neighbours: the bug itself it does not
 know. Where the method can have item-by-context counts, it is audited without and with them, one after the other.

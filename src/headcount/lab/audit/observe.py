@@ -1,4 +1,4 @@
-"""What an attacker sees of a release: everything that is published, as a kind and a row of numbers.
+"""What an attacker observes of a release: everything published, as a category and a vector of numbers.
 
 Rows of numbers must have the same places in all runs. So tables whose rows hang on what was released before, such
 as the items of a selection or the pairs of a model, are laid out over all rows there could be: what is not there

@@ -1,4 +1,4 @@
-"""Sets of outcomes on which two laws may differ: chosen on some runs, to be judged on others.
+"""Outcome sets on which two output distributions may differ: chosen on some runs and judged on others.
 
 What is seen of a run is its *kind* (everything that is public and no number: the noise that was drawn, what was
 chosen, a ranking) and its numbers. Sets are made by thresholds of scores, which are simple functions of the

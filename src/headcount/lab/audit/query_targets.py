@@ -1,4 +1,4 @@
-"""Methods for queries as targets: what an attacker sees of their answers, over one round or 200 of the same query.
+"""Audit targets for query methods: answers of one round, or of 200 rounds of the same query.
 
 The items of a pair are the cells of a grid, of one column; pairs of 64 items are of six columns of two values, and
 what is asked is how many records have an odd number of ones in some of them, which no fewer columns tell. Methods

@@ -1,4 +1,6 @@
-"""The replay contract: what meets noise on a log, and on a neighbour of it, if every draw comes out the same.
+"""The replay contract: record every mechanism call on a log and repeat the draws on an adjacent log.
+
+The audit that runs it over all pairs is in replaying.
 
 A release is run on one log, and every place where exact numbers meet noise is written down: the numbers, how far
 one person may move them, what pays for it, the law, and what came out. Then it is run on a neighbour, and whatever

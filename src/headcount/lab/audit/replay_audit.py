@@ -1,4 +1,4 @@
-"""The replay check as an audit: one pair of runs for each pair of logs, and no statistics.
+"""The replay audit: one recorded and one replayed run for each pair of adjacent logs, without statistics.
 
 A target is run on one log of a pair while everything it draws is written down, and on the other with the same
 draws coming out. Then the same must be asked for, what meets noise may differ by no more than was declared and

@@ -1,4 +1,4 @@
-"""How far one person moved what met noise: within what was declared, and what the noise that was drawn pays for.
+"""Sensitivity and cost of each mechanism call in a replay, checked against what was declared and spent.
 
 Every figure here is worked out from the numbers themselves and from the scale that was drawn with, by the textbook
 rule of the mechanism. Of what the product says of itself only the claim is taken, to be held against it.

@@ -1,4 +1,4 @@
-"""The sequential audit: bets against a promise, run after run, until they have won too much to be luck.
+"""The sequential audit: a betting test of the guarantee that may stop after any run.
 
 On the runs of a pair so far, events are chosen that look more frequent in one of its logs. On the next runs
 money is put on them. If ε is what is claimed, or less, no such game is won on average; so a fortune is evidence,

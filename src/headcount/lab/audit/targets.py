@@ -1,4 +1,4 @@
-"""What can be audited by name: every method of every family, and beside them what they may be asked for besides.
+"""All audit targets by name: every method of every family, and its variants with more parameters.
 
 A method that its family lists is a name here by itself, audited by what it reads: as counts of items, as a model
 of ratings or of tags, or by its answers to queries. Beside them are the selection of items where there is no

@@ -1,4 +1,6 @@
-"""What is audited, and what an attacker sees of it: the real code, run many times on small logs.
+"""Audit targets: a method, its parameters and engine, run many times on small logs to be observed.
+
+Which targets exist is in targets; what an attacker observes of a release is in seeing.
 
 A target makes a release of a log exactly as a user would get it: bounds, noise and everything after them. What is
 seen is all that is published: the counts, and beside them the laws of the noise, what was chosen, and rankings.

@@ -1,1 +1,1 @@
-"""How good released counts are: metrics, trials of methods on a log whose truth is known, and grids of them."""
+"""Accuracy of methods: metrics, trials on logs whose true counts are known, and grids of trials."""

@@ -1,4 +1,4 @@
-"""Logs as worker processes open them: packed, or as they came where nobody lists their items.
+"""Logs cached for worker processes: packed, or raw where no public item list exists.
 
 A store needs a catalogue, and where items are to be selected there is none. Such a log is kept as one Parquet file
 of the columns that are read, with the words that describe it.

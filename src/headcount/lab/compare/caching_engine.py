@@ -1,4 +1,4 @@
-"""An engine that counts once what several trials of one run ask for.
+"""An engine that caches counts shared by the trials of one run.
 
 Within a run, all methods and all ε that ask for the same bound get the same counts: one sample is drawn for each
 bound and each run. A next run draws afresh, so error bars over runs hold the chance of sampling as well as that of

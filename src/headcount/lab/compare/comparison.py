@@ -1,4 +1,4 @@
-"""Counts of every method on one log against the truth; and how any comparison is run.
+"""Comparison of count methods on one log, and the function that runs any comparison.
 
 Not private: see :mod:`headcount.reports.lab.comparison`, which says so on everything that comes of it. Rankings
 are compared by :mod:`headcount.lab.compare.rankings`, and the selection of items by

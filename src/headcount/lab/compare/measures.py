@@ -1,4 +1,7 @@
-"""What is measured of a release against the truth: metrics, table by table, as trials take them."""
+"""Measures of a release against the true counts, table by table, as trials call them.
+
+The formulas are in metrics.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far released counts are from the true ones, as the papers define it: pure functions of two arrays.
+"""Error metrics of released counts as the papers define them: pure functions of two arrays.
 
 ``truth`` and ``released`` hold one number for every cell, in the same order, zeros and all.
 

@@ -1,4 +1,4 @@
-"""Rankings against the truth: how much of the top K is found, by ``rank``, and by counts that are ranked.
+"""Comparison of rankings: precision of the top K by ``rank``, and by ranked noisy counts.
 
 Best are the items that most people have, as for ``rank``; so every method counts people here. Where there are
 contexts, the top K of each is asked for as well: of ``rank --per-context``, and of releases of items and edges.

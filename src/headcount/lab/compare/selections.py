@@ -1,4 +1,4 @@
-"""The selection of items against the truth: how many a share of ε finds, and how much of the log they are.
+"""Comparison of private item selection: how many items a part of ε selects, and their share of records.
 
 Only items that somebody has can be selected, so there are no false ones to count.
 """

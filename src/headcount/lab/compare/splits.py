@@ -1,4 +1,4 @@
-"""Ratings held back to be predicted: a share of each user's, or one of each. Not private, like all evaluation."""
+"""Train and test splits of ratings: a share of each user's ratings, or one per user. Not private."""
 
 from __future__ import annotations
 

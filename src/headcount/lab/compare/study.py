@@ -1,4 +1,4 @@
-"""What every comparison is: settings that are tried on one log, how often, and what is measured of them."""
+"""The base class of comparisons: settings to try on one log, number of runs, and measures."""
 
 from __future__ import annotations
 

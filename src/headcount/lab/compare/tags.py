@@ -1,4 +1,4 @@
-"""How good recommended tags are: one resource of each user is hidden, and its tags are to be found again.
+"""Accuracy of tag recommendation: one resource of each user is hidden and its tags are predicted.
 
 Nothing here is private: hidden tags are read from the log. It is for the curator's eyes.
 """

@@ -1,4 +1,4 @@
-"""Grids: many trials in several processes, which an interruption does not undo.
+"""Grids of trials: many trials in several processes, resumable after an interruption.
 
 Each log is packed once, and worker processes map the store into their memory (where items are to be selected, they
 read a copy: :mod:`headcount.lab.compare.cached_logs`). Trials of one log and one run go

@@ -1,4 +1,4 @@
-"""One trial: a method, as it is registered, run once on a log whose truth is known, and measured.
+"""One trial: a registered method run once on a log with known true counts, and measured.
 
 Nothing here is private. The noise is seeded, so releases are marked as simulated, and they are measured against
 true counts: whatever comes out is for the curator's eyes.

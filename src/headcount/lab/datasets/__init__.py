@@ -1,1 +1,1 @@
-"""Data sets to measure on: how each is read, and what stands in for one that cannot be had."""
+"""Data sets for experiments: how each is read, and the synthetic stand-in for one that is not available."""

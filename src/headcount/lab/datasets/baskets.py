@@ -1,4 +1,4 @@
-"""Baskets, sessions and visits from the publishers' own files: a line for each, or for each thing in it."""
+"""Parsers of baskets, sessions and visits from the publishers' files: a line per basket or per item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data sets by name: the publisher's own download, the Parquet files kept beside the project, or a stand-in.
+"""Load a data set by name: the publisher's download, a Parquet copy, or a synthetic stand-in.
 
 :func:`load` looks in a folder for the publisher's files first, then for ``NAME.parquet``; what can be had from
 neither may have a stand-in that is made on the spot. What was used is part of the result, and whoever shows a

@@ -1,4 +1,4 @@
-"""Ratings, check-ins, plays and tags from the publishers' own files: each becomes a table of who did what."""
+"""Parsers of ratings, check-ins, plays and tags from the publishers' files into tables of user and item."""
 
 from __future__ import annotations
 

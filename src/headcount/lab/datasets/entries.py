@@ -1,4 +1,4 @@
-"""All data sets that are known by name.
+"""The list of all data sets that can be loaded by name.
 
 Sizes and checksums are those that publishers give, or that the files are known to have; 0 stands for what we do
 not know for certain.

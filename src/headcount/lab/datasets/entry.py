@@ -1,4 +1,4 @@
-"""What is known of a data set: its publisher's files and terms, how they are read, and what a copy is called."""
+"""The description of a data set: publisher's files, licence, parser, and the name of its Parquet copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a publisher, as one downloads them: found, opened and read line by line, in blocks.
+"""Reading downloaded files, plain or in archives: locate, open, and parse line by line or in blocks.
 
 A file may lie in the folder as it was downloaded (an archive, or compressed) or unpacked. A block ends where a
 line ends, so that large files are read piece by piece. What does not read as described is refused with its line.

@@ -1,4 +1,4 @@
-"""Netflix and PubMed: 100 and 483 million rows, which are parsed anew in every pass and never held."""
+"""Parsers of Netflix and PubMed (100 and 483 million rows), streamed again in every pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a parser returns: a source of rows, read as often as needed, and what its items are called."""
+"""The result of a parser: a re-readable source of rows and the labels of its items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-ins for data that cannot be had: made-up logs with the published sizes of the real ones, and nothing else.
+"""Synthetic stand-ins for data sets that are not available: the published sizes of the real logs only.
 
 Users, items, records and the largest user are those that the publishers and the papers print; which items people
 have, and how many, is invented (see :mod:`headcount.lab.synthetic.logs`). So a stand-in can tell how large samples

@@ -1,4 +1,4 @@
-"""Tables of people as logs: every record is a person of its own, and its item the cell of a grid it falls into.
+"""Tables of users as logs: every record is its own user, and its item is a cell of a grid.
 
 Nothing here hangs on the order of rows, so that a publisher's files and a copy of them give the same log.
 """

@@ -1,4 +1,4 @@
-"""What a forecast of the top K means, in sentences."""
+"""The top-K forecast in sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicted errors of each method, without any data: the methods' own noise laws, and the models of ``answers``.
+"""Predicted errors of each count method without data, from noise distributions and the estimators' models.
 
 The noise is asked of the methods themselves, as ``release --dry-run`` does. What the limit cuts off, and what
 DPSense and the adaptive method would choose, comes from :mod:`headcount.methods.prediction.errors` and

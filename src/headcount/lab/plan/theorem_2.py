@@ -1,4 +1,4 @@
-"""Theorem 2 of Fan and Jin: the limit at which SRA has the smallest mean squared error, in closed form.
+"""Theorem 2 of Fan and Jin: the contribution bound with the lowest mean squared error of SRA, in closed form.
 
 The model
     n people have M records each. A record is about item i with probability p, whatever all others are about. Of

@@ -1,4 +1,4 @@
-"""Will the top K be right? A forecast from public figures: the commands themselves, run on made-up logs.
+"""Forecast of the share of correct top-K items, from public figures: the commands run on synthetic logs.
 
 A log is made up that is like the figures say (:mod:`headcount.lab.synthetic.from_figures`), and ranked by
 ``rank`` and by ``release`` with ``top``, as they are, with seeded noise. Nothing of any real log goes into it. So

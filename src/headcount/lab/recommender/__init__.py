@@ -1,1 +1,1 @@
-"""Recommendation from ratings in memory, with no protection: what private methods and attacks are measured on."""
+"""Recommendation from ratings in memory, without privacy: the baseline of private methods and attacks."""

@@ -1,4 +1,4 @@
-"""The neighbours that a prediction may listen to, and what it makes of those that were chosen.
+"""Candidate neighbours of a prediction, and the prediction from chosen ones.
 
 To predict what a user gives an item, the item-based way listens to the items that this user rated, the user-based
 way to the users who rated this item. That is how the thesis' own numbers read: random ones of all items would have

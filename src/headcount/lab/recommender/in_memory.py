@@ -1,4 +1,4 @@
-"""The private model on ratings in memory, for experiments: items are codes, and noise may be seeded."""
+"""The private rating model on ratings in memory, with integer item codes and seeded noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled comparison of items, and the choice of the best among many.
+"""Compiled item similarities and top-k selection.
 
 How alike two items are, and by how much one user less would change that: for item i the kernel walks over its
 raters, and over all that each of these rated, so that every item j that shares a rater with i is met once for each

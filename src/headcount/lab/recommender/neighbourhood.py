@@ -1,4 +1,4 @@
-"""Plain neighbourhood methods, item- and user-based: what private ones are measured against. Not private.
+"""Reference neighbourhood recommenders, item-based and user-based. Not private.
 
 A rating is predicted from the k candidates most similar to the target (see
 :mod:`headcount.lab.recommender.candidates`). A recommendation for somebody looks at what they rated, and weighs a

@@ -1,4 +1,4 @@
-"""Ratings: who gave which item how much, one number for each pair.
+"""A sparse matrix of ratings: one number for each pair of user and item.
 
 Users and items are codes. A user who rated an item more than once counts with the mean of these ratings. How many
 items there are is public, and said by whoever makes the value; nothing here is protected.

@@ -1,4 +1,4 @@
-"""The ratings of a log, whole and without any protection: for methods whose claim is not established, and attacks.
+"""The exact ratings of a log, without privacy, for unproven published methods and attacks.
 
 A proven method never sees them: it asks an engine for sums that are bounded already.
 """

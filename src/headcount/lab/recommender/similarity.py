@@ -1,4 +1,4 @@
-"""How alike two items are, by the people who rated both: Pearson's correlation or the cosine.
+"""Item similarities over common users: Pearson correlation or cosine.
 
 Both look at the co-raters alone: a user who rated one item and not the other says nothing. Means are those over
 the co-raters. A correlation that is not defined, because there is one co-rater or one of the items does not vary,

@@ -1,1 +1,1 @@
-"""The experiments of papers: what they claim, written down before anything is run, and what we measure."""
+"""Replications of papers' experiments: claims written down before a run, settings, verdicts and pages."""

@@ -1,4 +1,4 @@
-"""All papers run again, one after the other, as one piece of work that an interruption does not undo.
+"""Replication of all papers in sequence, resumable after an interruption.
 
 A paper of which no data are at hand is left out, with the reason. What is finished of each paper stays in the
 folder of unfinished work until all of them are done.

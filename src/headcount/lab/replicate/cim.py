@@ -1,4 +1,4 @@
-"""Zhu, chapter 5: CIM and Laplace noise on coupled records, 10,000 random queries, ε from 0.1 to 1.
+"""Replication of Zhu, chapter 5: CIM and Laplace noise on coupled records, 10,000 random queries, ε 0.1 to 1.
 
 Queries take each cell with probability 1/2, and answers are shares of all records. Laplace noise for every query
 gets ε / 10,000 of it, since queries are answered one after the other. The thesis declares no couplings and says

@@ -1,4 +1,4 @@
-"""Couplings of the experiments on CIM: how many Pearson's coefficient finds, and random ones like the thesis says.
+"""Record couplings in the CIM experiments: by Pearson's coefficient, and random ones as in the thesis.
 
 The thesis declares none, and says of those that it found by Pearson's coefficient only how many there are.
 """

@@ -1,4 +1,4 @@
-"""Day and Li, sections 4 and 5: DPSense and DPSense-S, ε = ln 1.5 and ln 3, as far as the text goes that we hold.
+"""Replication of Day and Li, sections 4 and 5: DPSense and DPSense-S, ε = ln 1.5 and ln 3.
 
 As in the paper, a cell is 0 or 1, a tenth of ε pays for the choice of θ and the rest for the counts, and negative
 counts are set to 0 (Algorithm 1, line 11); here that is done for all methods alike. DPSense and DPSense-S are run

@@ -1,4 +1,4 @@
-"""What follows from the measured rows of Day and Li: the curves of figure 1, and ratios that the claims name."""
+"""Derived rows of the Day and Li replication: the curves of figure 1 and the ratios named by claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fan and Jin, section 6: SRA and HPA against LPA, DFT and GS on check-ins and film ratings, ε = 1.
+"""Replication of Fan and Jin, section 6: SRA and HPA against LPA, DFT and GS on check-ins and ratings, ε = 1.
 
 As in the paper, items and edges are released separately, each with its own part of ε: ε/2 for LPA, DFT, GS and
 SRA; 0.1 ε for the scores of HPA and 0.45 ε for each table. So nothing is reconciled, and the published variants

@@ -1,4 +1,4 @@
-"""Kellaris and Papadopoulos, section 5: GS, GS-S and GS-R against LPA and FPA, ε = 0.1, ln 2 and ln 3.
+"""Replication of Kellaris and Papadopoulos, section 5: GS, GS-S, GS-R against LPA and FPA.
 
 As in the paper, a cell of the database is 0 or 1: how many people have an item at all. Δ₁ is the largest number of
 items of anyone, read from the data, and FPA keeps the number of coefficients that is best for the data (by squared

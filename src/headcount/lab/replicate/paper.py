@@ -1,4 +1,4 @@
-"""How a paper is reproduced: its claims, its settings as trials of a grid, one tidy table, verdicts and sections.
+"""How a paper is replicated: claims, settings as trials of a grid, one tidy table, verdicts and sections.
 
 To add a paper
     1. Write down what it claims: ``papers/NAME.toml`` (see :mod:`headcount.lab.replicate.claims.claims`), and

@@ -1,4 +1,4 @@
-"""Zhu's thesis, chapter 3: private neighbours for collaborative filtering (PNCF), against the standard method.
+"""Replication of Zhu's thesis, chapter 3: private neighbour collaborative filtering (PNCF).
 
 As in the thesis, one random rating of each user is held back and predicted from all others (all but one), by items
 and by users, with Pearson's correlation and the cosine, for k = 5 to 50 neighbours and ε = 1. DP is the naive

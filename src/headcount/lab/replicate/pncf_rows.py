@@ -1,4 +1,4 @@
-"""What follows from the measured MAEs of PNCF: ratios run by run, costs, and the thesis' paired t-tests."""
+"""Derived rows of the PNCF replication: MAE ratios per run, costs, and paired t-tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of PNCF: table 3.1 as measured here, and what each method really guarantees."""
+"""Tables of the PNCF page: table 3.1 as measured here, and the actual guarantee of each method."""
 
 from __future__ import annotations
 

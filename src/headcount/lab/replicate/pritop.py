@@ -1,4 +1,4 @@
-"""Zhu, chapter 4: PriTop against tag suppression and the true data, by semantic loss and by FolkRank.
+"""Replication of Zhu, chapter 4: PriTop against tag suppression and the true data.
 
 One resource of each user is hidden, everything is learnt from the rest, and FolkRank looks for the hidden tags.
 Beside them run what is private here: the tag model, with and without a person's own tags, and the most popular

@@ -1,4 +1,4 @@
-"""The papers that can be reproduced, by name: the one list that the command line and the tests share."""
+"""The papers that can be replicated, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tidy table of a paper's experiments, and what its runs say: means with 95 % intervals.
+"""The tidy table of a paper's experiments, and estimates from it: means with 95 % intervals.
 
 One row is one number of one run:
 

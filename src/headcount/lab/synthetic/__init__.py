@@ -1,1 +1,1 @@
-"""Made-up data: logs of people who never lived, the same for the same seed on every machine."""
+"""Synthetic data: event logs generated from a seed, identical on every machine."""

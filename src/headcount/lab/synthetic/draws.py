@@ -1,4 +1,4 @@
-"""Seeded draws from which synthetic logs are made: whole numbers, the same on every machine.
+"""Seeded integer draws for synthetic logs, identical on every machine.
 
 Real numbers are rounded before they decide anything, every sort is stable, and all draws come from one
 PCG64 stream.

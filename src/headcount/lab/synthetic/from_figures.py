@@ -1,4 +1,4 @@
-"""A made-up log that is like public figures say: how active people are, and how popular items.
+"""A synthetic log generated from public figures: distributions of user activity and item popularity.
 
 What people have hangs on nothing but popularity, the same for light and heavy users, and contexts are dealt at
 random. Items have random places in the catalogue, so that no order of ties favours popular ones.

@@ -1,4 +1,4 @@
-"""Made-up event logs: a city's check-ins, film ratings, and a log with the shape of the Netflix data.
+"""Synthetic event logs: a city's check-ins, film ratings, and a log shaped like the Netflix data.
 
 The demo, the documentation, tests and benchmarks use them, so that no real person's data is needed.
 The same seed gives the same rows on every machine; ``draws`` says how, and how users come to

@@ -1,4 +1,4 @@
-"""What the places and films of the synthetic logs are called, and when each kind of place is busy.
+"""Names of venues and films in synthetic logs, and the busy hours of each kind of venue.
 
 Nothing here is taken from a real register: names are put together from the words in ``words.toml``.
 """

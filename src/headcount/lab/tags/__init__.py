@@ -1,1 +1,1 @@
-"""Topics and graph ranking of tag assignments in memory, with no protection: what published methods build on."""
+"""Topic models and graph ranking of tag assignments in memory, without privacy."""

@@ -1,4 +1,4 @@
-"""FolkRank: which tags matter to a user and a resource, by a random walk over who tagged what with what.
+"""FolkRank: tag ranking for a user and a resource by a random walk over the tagging graph.
 
 Users, resources and tags are the nodes of one graph; each assignment joins its three by an edge for each pair. A
 weight of 1 is spread over all nodes and passed on along the edges, A w; a part 1 - λ of it returns in each step to

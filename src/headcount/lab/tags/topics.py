@@ -1,4 +1,4 @@
-"""Latent Dirichlet allocation by collapsed Gibbs sampling: resources are about topics, topics are made of tags.
+"""Latent Dirichlet allocation by collapsed Gibbs sampling, with resources as documents and tags as words.
 
 Each assignment is a word of its resource. Nothing here is private; it is what PriTop is made of.
 

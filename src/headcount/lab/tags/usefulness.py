@@ -1,4 +1,4 @@
-"""When the thesis calls PriTop (α, δ)-useful: with probability 1 - δ, a person's semantic loss stays below α.
+"""(α, δ)-usefulness of PriTop: when a user's semantic loss stays below α with probability 1 - δ.
 
 Neither condition is of use as printed. The proof of theorem 4.4.1 takes the chance that one draw of noise exceeds
 α, a share, for the chance that all K together delete more than that share of a person's tags. Theorem 4.4.2 is

@@ -1,4 +1,4 @@
-"""The anchor: how long the journal was, and how it ended, in a small file that is not in the database.
+"""The anchor: length and last digest of the journal in a file outside the database, against rollback.
 
 It is written and synced before any event is read. A database that later ends before the anchor has lost entries: a
 backup was put back, a write-ahead log was cut, somebody deleted the tail. The anchor never goes back.

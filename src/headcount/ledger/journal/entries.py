@@ -1,4 +1,4 @@
-"""The journal: entries that are only ever appended, each chained to the one before by a keyed digest.
+"""Journal entries: append-only, chained by a keyed digest (HMAC), in canonical JSON.
 
 What each field means; a meaning never changes, new fields may come:
 

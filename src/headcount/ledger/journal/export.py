@@ -1,4 +1,4 @@
-"""The journal as JSON lines: written out, and read back with every check."""
+"""Export and import of a journal as JSON lines, with full verification."""
 
 from __future__ import annotations
 

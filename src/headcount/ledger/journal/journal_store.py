@@ -1,4 +1,4 @@
-"""A journal at hand: its database, key and anchor; entries are appended to it, signed, and noted outside of it."""
+"""Journal store: a ledger's database, signing key and anchor; appends signed entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The key of the journal, and where it lies: in a file that is not in the database, one for each ledger.
+"""The signing key of a journal: where its file is, how it is read and made.
 
 The key makes edits visible. Whoever can read it can write entries that look right: keep it from those who can
 write to the database but should not be able to rewrite history. On several machines, copy the file.

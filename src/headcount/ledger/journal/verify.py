@@ -1,4 +1,4 @@
-"""Verifying a ledger: whether its journal is whole, and everything else follows from it."""
+"""Verify a ledger: the journal's chain of digests, and a replay compared with the stored balances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ledger in a PostgreSQL database, for teams."""
+"""PostgreSQL store of a ledger, for teams."""
 
 from __future__ import annotations
 

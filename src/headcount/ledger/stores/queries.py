@@ -1,4 +1,4 @@
-"""The ledger's questions to its database, one function each."""
+"""SQL statements of the ledger, one function each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a ledger, the same in SQLite and PostgreSQL, and how older ones are brought up to date.
+"""SQL schema of a ledger for SQLite and PostgreSQL, and its migrations.
 
 ``journal`` is the truth. ``datasets``, ``accounts`` and ``outcomes`` are what follows from it, kept so that a
 request is judged without reading the journal; ``headcount ledger verify`` works them out again and compares.

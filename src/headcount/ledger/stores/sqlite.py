@@ -1,4 +1,4 @@
-"""A ledger in a SQLite file."""
+"""SQLite store of a ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a ledger is kept: a SQLite file, or a PostgreSQL database for teams; the same behaviour.
+"""Base of ledger stores: transactions, schema version, errors; and the choice of a store by URL.
 
 A store knows how to begin a transaction that nobody else writes beside, and how to make it durable. SQLite writes
 ahead with ``synchronous=FULL`` and begins with ``BEGIN IMMEDIATE``; in PostgreSQL whoever writes first locks the

@@ -1,4 +1,4 @@
-"""Statements on an open connection: through SQLAlchemy, or straight to a SQLite file that is only read."""
+"""SQL statements in an open transaction: through SQLAlchemy, or directly on a read-only SQLite file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods that release item counts and item-by-context counts."""
+"""Families of count methods (item and item-context counts) and of totals, which share one command."""
 
 from headcount.methods.family import Family, Listed, Table
 

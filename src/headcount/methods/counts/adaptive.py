@@ -1,4 +1,4 @@
-"""Adaptive: everyone's records count, no limit has to be guessed, and counts are those of everything.
+"""Adaptive: count light users in full, down-weight heavy users; the threshold follows from noisy activity.
 
 First a small share of ε releases how active people are: how many have 1, 2, 3-4, 5-8, … records. From this
 histogram alone follows the limit θ with the smallest predicted error (:mod:`headcount.adaptive.predicted_error`).

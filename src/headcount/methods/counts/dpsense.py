@@ -1,4 +1,4 @@
-"""DPSense: everyone's records count, weighted so that no person adds more than a limit that is chosen privately.
+"""DPSense: down-weight heavy users at a clipping threshold that the exponential mechanism chooses.
 
 Nobody has to guess a limit. For every θ from 1 to the number of columns d, q(θ) weighs what a limit of θ would
 keep (Σ min(r, θ) over all users, r being how many records a user has) against the noise it calls for (θ/ε₂ a

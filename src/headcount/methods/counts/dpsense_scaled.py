@@ -1,4 +1,4 @@
-"""DPSense-S: DPSense with its counts scaled up again, limit and factor chosen privately together.
+"""DPSense-S: DPSense with counts scaled up by a factor that is chosen privately with the threshold.
 
 As in DPSense no person adds more than θ, which makes all counts too small; here they are multiplied by a factor α
 after the noise. For every θ from 1 to the number of columns d and every α in 1.00, 1.01, …, 2.00, the quality

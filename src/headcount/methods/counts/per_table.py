@@ -1,4 +1,4 @@
-"""What methods share that release every table for itself, as one matrix of people by columns.
+"""Base of methods that release each table separately: bound, measure and smooth one table at a time.
 
 Items and edges are then two releases beside each other, each with its own part of the grant and its own choices;
 they are not reconciled, since each is bounded and smoothed in its own way.

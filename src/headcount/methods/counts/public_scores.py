@@ -1,4 +1,4 @@
-"""Public scores of items: which records are worth keeping, as somebody says who did not look at the log.
+"""Public scores of items, declared without looking at the log: which records HPA keeps.
 
 Scores are read from a file or table with the columns ``item`` and ``score``, or given as a mapping. They are
 public by declaration: whoever gives them says that no record of the log had a part in them. Nothing is paid for

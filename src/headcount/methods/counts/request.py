@@ -1,4 +1,4 @@
-"""A release of counts or totals, as it is asked for: by which method, at which price."""
+"""Request for a release of counts or totals: method, privacy parameters and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From bounded counts to released tables: noise, consistency, intervals. Shared by all count methods."""
+"""Noisy count tables: noise, reconciliation and intervals, shared by all count methods."""
 
 from __future__ import annotations
 

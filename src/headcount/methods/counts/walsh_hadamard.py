@@ -1,4 +1,4 @@
-"""FPA, the transform perturbation algorithm: the smooth part of the counts, released as a few noisy coefficients.
+"""FPA: release the first noisy coefficients of a Walsh–Hadamard transform of the counts.
 
 The counts, in the order of the catalogue, are taken as a signal and transformed; the first ρ coefficients get
 noise, the others are left out, and the counts are put together again. A few coefficients carry little noise in

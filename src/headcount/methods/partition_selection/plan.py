@@ -1,4 +1,6 @@
-"""Private selection: items, contexts or tags for logs that have no public list of them.
+"""Private selection of items, contexts or tags under (ε, δ): the plan, its budget split and its execution.
+
+What a release says about it is in ``release`` beside this module.
 
 Before a method runs, those that enough people have are released, and they are the list from then on. That takes a
 share of ε, and δ. Whatever is selected is selected as items are (:mod:`headcount.events.selection_targets`),

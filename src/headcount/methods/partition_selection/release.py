@@ -1,4 +1,4 @@
-"""What a release tells of what was selected before its method ran, and the release of a log where nothing was."""
+"""Record private selections in a release (steps, parameters), and the empty release where nothing was selected."""
 
 from __future__ import annotations
 

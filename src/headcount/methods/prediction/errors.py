@@ -1,4 +1,4 @@
-"""What a method's errors will be, before there is any data: from public figures, or a released histogram.
+"""Predicted errors (MSE, MAE) of count methods before a release, from public or released activity.
 
 Known are how active people are, how many cells there are, and the law of the noise, which is exact. How popular
 items are is not known: it is modelled by Zipf's law as in :mod:`headcount.adaptive.predicted_error`, the same for

@@ -1,4 +1,4 @@
-"""How popular items are, where nobody has counted them: laws from public figures alone.
+"""Popularity models: shifted power laws for the shares of items when no counts are released.
 
 Zipf's law (:func:`headcount.adaptive.predicted_error.zipf`) serves for what limits cut off, but not for who is on
 top: most logs have first places that lie closer together than 1, 1/2, 1/3, …. So what is asked about the top K is

@@ -1,4 +1,4 @@
-"""How much of a true top K a ranking is expected to find, by picks or by counts: from released activity alone.
+"""Expected recall of a private top K, by selection or by counts, from released activity alone.
 
 What is known is how active people are, how many items there are, and the law of the noise. How popular items are
 is modelled by the usual law (:mod:`headcount.methods.prediction.popularity`). Each item then has a count, and a

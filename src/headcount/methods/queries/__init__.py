@@ -1,4 +1,4 @@
-"""Many counting queries over a public grid, answered under one ε that can cover whole groups of people."""
+"""Many counting queries over a public grid, answered under one ε per user or per group of users."""
 
 from headcount.methods.family import Family, Listed, Table
 

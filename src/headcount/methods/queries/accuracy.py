@@ -1,4 +1,4 @@
-"""How large a table is, and how good answers are: two numbers that are released with noise of their own.
+"""Noisy table size and noisy error of the answers: two releases with their own budget.
 
 Answers that come from a fitted table may be wrong in any way. So the error that 97 % of all answers do not exceed
 is released as well: it moves by no more than one answer does, so that a small share of ε is enough. An interval is

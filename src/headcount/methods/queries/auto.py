@@ -1,4 +1,4 @@
-"""The automatic choice: what is asked decides what is measured, and what was measured decides how it is answered.
+"""The ``auto`` query method: choose the measurement from the queries, and the estimator from the noisy total.
 
 Nothing is tried on the data to choose. The queries are public, and so is the variance that their answers would
 have if all cells got noise (*histogram*), or what columns tell alone, in pairs and so on (*residuals*): the

@@ -1,4 +1,4 @@
-"""Components: what queries ask of the columns of a grid alone, in pairs, in threes; all of it public.
+"""Components of queries: their energy in each subset of columns (main effects, pairs, triples). Public.
 
 Every table of numbers over a grid is a sum of components, one for each subset of the columns: what these columns
 together tell and fewer do not. They are orthogonal. The *energy* of a query in a component is the square of what

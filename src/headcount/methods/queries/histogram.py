@@ -1,4 +1,4 @@
-"""Histogram: every cell of the grid counted with noise, and queries answered by adding cells up.
+"""Histogram: noise on every cell of the grid; a query is the sum of its cells.
 
 Every cell, empty ones included, gets discrete Laplace noise, or Gaussian noise if there is a δ; a query is the
 sum of its cells. Answers are unbiased, and each comes with an interval that follows from the noise alone. A query

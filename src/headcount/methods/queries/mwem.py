@@ -1,4 +1,4 @@
-"""MWEM: a table fitted to noisy counts, and mended where the queries asked find it wrong.
+"""MWEM: a table fitted to noisy counts, refined by multiplicative weights on the worst-answered queries.
 
 First the total is released, and a table is fitted to noisy counts of few columns at a time; see
 :mod:`headcount.methods.queries.inference.multiplicative_weights`. Then, for a number of rounds, the query that

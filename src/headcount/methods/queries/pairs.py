@@ -1,4 +1,4 @@
-"""Pairs: counts of single columns and of those pairs that are worth it, and a model of the table made of these.
+"""Pairs: noisy counts of single columns and of privately chosen pairs, and a model of the table from them.
 
 For tables of so many columns that nobody could count all cells. First every column is counted with noise. Then it
 is released how far each pair of columns is from what its columns alone would make of it, one noisy number a pair.

@@ -1,4 +1,4 @@
-"""PMW: queries one by one, answered from a table for nothing as long as it is good enough.
+"""Private multiplicative weights (PMW): online queries, free while the current table is accurate enough.
 
 The total is released, and a table is fitted to noisy counts of few columns at a time, as for MWEM. Then queries
 come, each chosen in any way after all answers before. Where the table's answer is not far off, which is found out

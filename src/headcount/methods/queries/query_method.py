@@ -1,4 +1,4 @@
-"""What is asked of a table of people: which cells there are, which queries, and what one group may add at most.
+"""Base of query methods: the queries, the grid of cells and the contribution bound of one group.
 
 All of it is public, and fixed before any record is read; every method of this family has it.
 """

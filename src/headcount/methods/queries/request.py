@@ -1,4 +1,4 @@
-"""Queries over a table of people, as they are asked: which cells, which counts, and for which groups."""
+"""The request of a query release: table, grid, queries and groups."""
 
 from __future__ import annotations
 

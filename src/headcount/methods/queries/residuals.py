@@ -1,4 +1,4 @@
-"""Residuals: noise on what columns tell alone, in pairs and in threes, as much on each as the queries call for.
+"""Residuals: noise on contrasts of columns, pairs and triples, allocated by the energy of the queries.
 
 What is asked of a table is mostly about few columns at a time. Here just that is measured: for every set of
 columns that some query looks at together, what they tell and fewer do not, with noise that is the less the more

@@ -1,4 +1,4 @@
-"""Counting queries in SQL: ``SELECT COUNT(*) FROM people WHERE …``, as the cells of a public grid they ask for.
+"""Counting queries in SQL (``SELECT COUNT(*) FROM t WHERE …``), parsed to cells of a public grid.
 
 Conditions compare columns that have bins with numbers or values, joined by AND, OR and NOT; IN and BETWEEN are
 understood. A condition must go along the edges of bins: one that cuts a bin cannot be answered, and is refused

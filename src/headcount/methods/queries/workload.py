@@ -1,4 +1,4 @@
-"""What is asked, as counts of tables over few columns: no array here is as large as the grid.
+"""Workloads: queries as counts of low-dimensional tables, without arrays of the size of the grid.
 
 A method that has tables of counts, exact or estimated, answers from them. Each count adds some cells of one table
 up, each cell once, so it moves by no more than the table does.

@@ -1,4 +1,4 @@
-"""Methods that release a ranking without the counts behind it."""
+"""Family of ranking methods: private top K without releasing all counts."""
 
 from headcount.methods.family import Family, Listed, Table
 

@@ -1,4 +1,4 @@
-"""Rankings of every context by counts: look at all items, then closer at the best, then at their contexts.
+"""Rankings in every context by counts: keep the best items in two rounds, then count their contexts.
 
 Counting everything in every context at once is noisy, since all that a person has shares one limit. But what is
 best in a context is nearly always among the best of all. So items are counted first, and the best kept

@@ -1,4 +1,4 @@
-"""A long ranking by counts: for many places, where peeling them off one by one would be too noisy.
+"""Ranking by noisy counts: used for many places, when repeated selection would be noisier.
 
 All counts are released at once, as the adaptive method (:mod:`headcount.methods.counts.adaptive`) does it, and
 ranked. Their noise grows with how active people are, but not with the number of places. That of peeling grows

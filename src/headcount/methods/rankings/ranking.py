@@ -1,4 +1,4 @@
-"""What a ranking is made of, and its table."""
+"""Ranking values: selected items in order, with counts if requested, and their table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A direct ranking of the best items, as it is asked for."""
+"""Request for a private ranking: number of items, contexts, counts and privacy parameters."""
 
 from __future__ import annotations
 

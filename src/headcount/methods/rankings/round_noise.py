@@ -1,4 +1,4 @@
-"""The noise of a round, were all places of a ranking peeled off: known without data."""
+"""Noise of one selection round of a top K, known without data."""
 
 from __future__ import annotations
 

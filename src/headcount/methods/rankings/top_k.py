@@ -1,4 +1,4 @@
-"""Direct top-K: the K items that most people have, released without their counts, or with noisy ones.
+"""Private top K: the items that most users have, without their counts or with noisy ones.
 
 Every person counts once per item, so that one of them moves each count by at most 1, however active they are: no
 limit has to be chosen and nobody's records are cut. The K best are peeled off one by one; see

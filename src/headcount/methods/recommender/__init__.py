@@ -1,4 +1,4 @@
-"""Recommendation from ratings and from what people have in common: private models, and what is read off them."""
+"""Recommenders: private models of ratings or visits, co-occurrence counts, and predictions from them."""
 
 from headcount.methods.family import Family, Listed, Table
 

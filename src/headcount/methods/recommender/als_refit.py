@@ -1,4 +1,4 @@
-"""Factors of items fitted anew, by private least squares: from released sums of what people's tastes say.
+"""Refit of item factors by private least squares (one ALS step) from released sums of user factors.
 
 Every person who rated an item has a taste t, worked out from factors that are known already, and gave e stars more
 than was expected. If e is the product of t and the item's own factors f, plus chance, then Σ e t = (Σ t t') f and

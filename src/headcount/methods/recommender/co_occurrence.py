@@ -1,4 +1,4 @@
-"""Co-counts: how many people have both of two items, for all pairs of the most common ones, with noise.
+"""Co-occurrence counts with noise: how many users have both items, for all pairs of the most common items.
 
 First it is released how many people have each item. Then, for all pairs of the items that most have, how many
 people have both. Of somebody with many items every pair counts in part, so that nobody weighs more than a limit.

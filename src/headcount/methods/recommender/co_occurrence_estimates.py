@@ -1,4 +1,4 @@
-"""Which items belong together, from noisy numbers of people who have both.
+"""Co-occurrence estimates: lifts of item pairs from noisy numbers of users who have both items.
 
 Two popular items meet often by chance. So each number is compared with what chance would bring: if every item kept
 all its meetings, but met the others at random. What is left is a symmetric table; of its eigenvalues those are

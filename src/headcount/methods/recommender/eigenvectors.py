@@ -1,4 +1,4 @@
-"""Directions in which a symmetric table is spread, pointing the same way on every machine.
+"""Eigenvectors of symmetric matrices with a fixed sign, the same on every machine.
 
 An eigenvector is as good as its opposite, and which of both a library returns hangs on the processor. Models have
 them in their files: what is released from the same noise should be the same everywhere.

@@ -1,4 +1,4 @@
-"""Small CSV files of a column or two: somebody's own items or ratings, or whose rating of what is asked for."""
+"""Small CSV inputs of one or two columns: own items, own ratings, or pairs to predict."""
 
 from __future__ import annotations
 

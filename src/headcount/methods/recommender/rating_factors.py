@@ -1,4 +1,4 @@
-"""What released sums of ratings say of items, and what a person's own ratings then say of the others.
+"""Factor model of ratings: offsets and factors from noisy sums, and predictions from one user's own ratings.
 
 Everything is in stars of 1 to 5, whatever the declared range was. The numbers here are public priors: they were
 fixed with other logs in view, never with the one that is released.

@@ -1,4 +1,4 @@
-"""Private neighbours: what items are worth, and which belong together, from sums that no one person moves far.
+"""The rating model: item offsets and item covariances from clipped sums with noise.
 
 Up to four stages. First the number of people is released. Then, for each item, the sum of how far its ratings lie
 from the means of those who gave them, and the number of its ratings; from both follow the items' offsets. If the

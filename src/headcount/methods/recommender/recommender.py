@@ -1,4 +1,4 @@
-"""A fitted model: a release, and what a person's own ratings make of it. It never sees anybody else's."""
+"""A fitted recommender: a released model applied to one user's own ratings or items. Post-processing only."""
 
 from __future__ import annotations
 

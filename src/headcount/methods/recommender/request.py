@@ -1,4 +1,4 @@
-"""A model of ratings, or of which items people have together, as it is asked for."""
+"""The request of a recommender release: a rating model, a visit model or co-occurrence counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the methods of this family ask of a log, and how they name its items."""
+"""Input checks and item columns shared by the recommender methods."""
 
 from __future__ import annotations
 

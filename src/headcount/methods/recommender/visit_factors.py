@@ -1,4 +1,4 @@
-"""What released numbers of who has what say of items, and what a person's own items then say of the others.
+"""Factor model of visits: factors from noisy co-occurrence, and scores of items for one user's own items.
 
 Everything is about *weights*: somebody with n items counts each with min(1, √(10 / n)), so that all together
 have a bounded length. The weight of an item, added up over all people and divided by their number, is its

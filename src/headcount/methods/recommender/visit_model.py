@@ -1,4 +1,4 @@
-"""Visits: what people have, and which items belong together, from events without ratings.
+"""The visit model: item frequencies and centred co-occurrence from events without ratings.
 
 First the number of people is released. Then the weight of each item, and where the log has contexts of each item
 in each context: somebody with n items counts each with at most √(10 / n). With δ, products over all pairs of the

@@ -1,4 +1,4 @@
-"""What neighbours say, weighed: the last step of every neighbourhood method, for many questions at once."""
+"""Weighted vote: the last step of every nearest-neighbour recommender, for many queries at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tags that people gave to resources: a private model of them, and what is read off it."""
+"""Tag assignments of users to resources: a private model of them, and its post-processing."""
 
 from headcount.methods.family import Family, Listed, Table
 

@@ -1,4 +1,4 @@
-"""What released tag weights say once their noise is weighed against what they have in common: post-processing.
+"""Denoising of released tag weights by significant singular directions and topics: post-processing.
 
 Tags on resources follow a few themes. So the noisy table of resources by tags is taken apart into what every
 resource has in proportion to how popular tags are, and the few directions in which resources differ by more than

@@ -1,4 +1,4 @@
-"""What the tag model has measured, and what follows from it: tables and a story."""
+"""Measurements of the tag model, and the tables and sentences made of them."""
 
 from __future__ import annotations
 

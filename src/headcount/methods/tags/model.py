@@ -1,4 +1,4 @@
-"""Tag model: which tags people use, on which resources and together, as a model with noise.
+"""The tag model: noisy tag weights, resource weights and resource-tag pairs.
 
 Everybody counts with all they tagged, weighted down to a length of 1 however much it is. Three things are
 measured:

@@ -1,4 +1,4 @@
-"""Tags for a resource, from a released model and, if the asker likes, from their own tags.
+"""Tag recommendations for a resource, from a released model and optionally the user's own tags.
 
 A person's own tags are used where they ask and go nowhere else: what they see tells about them to them alone.
 Everything else is released, so recommendations cost nothing, however many there are.

@@ -1,4 +1,4 @@
-"""A release of tags, as it is asked for."""
+"""The request of a tag release."""
 
 from __future__ import annotations
 

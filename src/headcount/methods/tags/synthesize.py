@@ -1,4 +1,4 @@
-"""Synthetic tagging people, drawn from a released model: as many as were counted, and none of them real.
+"""Synthetic users with tag assignments, drawn from a released tag model.
 
 Each is about a few topics, in shares drawn around how much all topics weigh, and tags resources accordingly. How
 many tags each has follows from the released weights: a person with n pairs has a weight of √n in all, or of 1

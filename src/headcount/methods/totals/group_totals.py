@@ -1,4 +1,4 @@
-"""Totals of each context or item: people, records and different items, with noise.
+"""Group totals: users, records and distinct items of each context or item, with noise.
 
 Each person counts once in each of their groups, in at most ``limit`` of them. Their records weigh ``limit`` in
 all, over all groups together. Of the different items of a person, in their contexts, at most ``limit`` random ones

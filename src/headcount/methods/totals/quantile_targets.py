@@ -1,4 +1,4 @@
-"""Quantiles as they are asked for."""
+"""Quantile targets: parse the quantiles of a request into thousandths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantiles: several at once, of the whole log and of each group, from one histogram of bounded records.
+"""Quantiles of the log and of each group, chosen by the exponential mechanism on a public grid.
 
 A value lies on a public grid of about a thousand points. Up to ``AT_ONCE`` quantiles are chosen at once, as a row
 of points, by the exponential mechanism: :mod:`headcount.bounds.scores.joint_quantile_scores`; one by itself by

@@ -1,4 +1,4 @@
-"""The sum and the mean of values, from noisy distances and a noisy number of records.
+"""Sum and mean of values, from a noisy sum of distances and a noisy number of records.
 
 Both are worked out from released numbers alone: sum = middle · records + distances, mean = middle + distances /
 records, where distances are those of all values from the middle of their range.

@@ -1,4 +1,4 @@
-"""Totals: how many people and records there are, and the sum, mean and quantiles of a value, with noise.
+"""Totals: users, records, distinct items, and the sum, mean and quantiles of a value, with noise.
 
 Each person counts once among the people, and with at most ``limit`` records among the records. If a value column
 is declared, every value is rounded to a fixed point and cut to its range, and its distance from the middle of the

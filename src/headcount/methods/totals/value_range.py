@@ -1,4 +1,4 @@
-"""A range of values that nobody has to guess: found in a noisy histogram over signed powers of two.
+"""Value range: found privately in a noisy histogram over signed powers of two.
 
 Each person weighs one record in all, divided evenly among their records, and these weights are added up in cells
 whose borders are public: between powers of two, above and below zero. The range goes from the lowest cell that is

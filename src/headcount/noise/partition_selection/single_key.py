@@ -1,4 +1,6 @@
-"""Items that enough people have, out of a private list, one item of each person: for people who have few.
+"""Private item selection (partition selection) with one item per user, after noisy hints.
+
+Selection with many items per user is in weighted_rounds; a plain noisy threshold is in threshold.
 
 First a glance, with pure ε₀: every person divides one unit of weight among their items, and every item gets
 discrete Laplace noise on what it has. Then each person names one item, that whose noisy weight is closest to

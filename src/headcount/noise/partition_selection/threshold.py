@@ -1,4 +1,4 @@
-"""Items that enough people have, out of a list that is itself private: a noisy threshold, paid for with ε and δ.
+"""Private item selection (partition selection) by a noisy threshold on user counts, under (ε, δ).
 
 Every item that at least one person kept gets independent discrete Laplace noise on its number of people, of scale
 b = l / ε for at most l items of a person, and is released if it reaches τ = 1 + ⌈b · ln(l / (δ (1 + α)))⌉, where

@@ -1,4 +1,6 @@
-r"""Items that enough weight of people lies on, out of a private list, in rounds that learn from each other.
+r"""Private item selection (partition selection) with many items per user: weighted rounds of Gaussian noise.
+
+Selection with one item per user is in single_key; a plain noisy threshold is in threshold.
 
 For people who have many items. In every round each person spreads a vector of weights over their items whose
 L2 norm is at most 1. Every item gets discrete Gaussian noise on its weight; the noisy weights of all rounds so

@@ -1,4 +1,4 @@
-"""Long vectors of noise from a stream of random words, by a sampler that fills what it can of a vector.
+"""Vectors of exact discrete noise from a stream of random words.
 
 What it did not use up of the words is handed to it again, in front of fresh ones.
 """

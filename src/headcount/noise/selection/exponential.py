@@ -1,4 +1,6 @@
-"""The exponential mechanism: one candidate of a public list, good ones the likeliest, paid for with a grant.
+"""The exponential mechanism: one candidate, with pure ε.
+
+Top-k choices are in top_k; choices at a ρ are in exponential_zcdp.
 
 Each candidate i is chosen with probability proportional to exp(-ε · behind_i / spread), exactly: the sampler of
 :mod:`headcount.noise.samplers.kernels.exponential` works in integers, on a scale spread / ε that is rounded up

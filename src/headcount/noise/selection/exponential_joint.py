@@ -1,4 +1,4 @@
-"""One row of cells of many millions, by the exponential mechanism and exactly, without going through them all.
+"""The exponential mechanism over ordered rows of cells (several quantiles jointly), by rejection sampling.
 
 A row t is drawn with probability proportional to exp(-u(t) / scale). The cells of a row are drawn one by one, each
 with probability proportional to exp(-w · d / scale), d being how far off it is by itself; a row that is not in

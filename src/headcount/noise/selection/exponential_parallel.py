@@ -1,4 +1,4 @@
-"""Choices in several parts at once: one candidate of each part, good ones the likeliest, paid for with one grant.
+"""Parallel exponential choices: one candidate in each of several disjoint parts, at one cost.
 
 In each part one candidate is chosen by permute-and-flip, at the scale spread / ε of that part, exactly and in
 integers: see :mod:`headcount.noise.selection.top_k`. Where the candidates of a part are rows of cells, too many

@@ -1,4 +1,4 @@
-"""Picks by the exponential mechanism: which scale pays for K of them at a ρ, and so at ε and δ.
+"""Scale of the exponential mechanism at a ρ (zCDP) for k rounds, by bounded range.
 
 A pick takes candidate i with probability proportional to w_i = exp(u_i / scale), u_i being its utility. That is
 the same as adding independent Gumbel noise of that scale to all utilities and taking the largest, and K picks, one

@@ -1,4 +1,4 @@
-"""The sparse vector technique: which of many distances are large, where only the large ones cost.
+"""The sparse vector technique: noisy comparisons with a threshold; only large distances cost budget.
 
 A public threshold gets discrete Laplace noise once. Every distance that comes along gets fresh noise and is
 compared with it; only whether it reaches the threshold is told. After c that do, nothing is compared any more. All

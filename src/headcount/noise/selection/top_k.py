@@ -1,4 +1,4 @@
-"""Direct top-K: the several best candidates of a public list, one after the other, paid for with a grant.
+"""Top-k selection: k rounds of permute-and-flip with pure ε, or of the exponential mechanism with δ.
 
 Each of K rounds chooses among the candidates that are left by permute-and-flip: they are gone through in random
 order, and each stays with probability exp(-behind / scale), where behind counts from the best one left; the first

@@ -1,4 +1,4 @@
-"""Peeling over a long list whose candidates mostly have no people: these are a number, and not held one by one.
+"""Top-k selection over long candidate lists: candidates without users are held as one number.
 
 A round of permute-and-flip goes through all candidates in random order, those without people too. The next one is
 drawn uniformly among all that have not failed yet; that it is one of the z zeros among n candidates left has

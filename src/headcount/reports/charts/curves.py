@@ -1,4 +1,4 @@
-"""Curves of a metric over ε, over the limit, or over anything else: one for each method, with 95 % intervals.
+"""Line charts of an error metric over ε or the contribution bound: one line per method, with 95 % intervals.
 
 At most eight are seen at once, since nobody can follow more. Which, is the parameter :data:`SHOWN` of the chart: a
 page lets its reader choose (``page.js``), and the scale follows what is shown.

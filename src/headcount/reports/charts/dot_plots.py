@@ -1,4 +1,4 @@
-"""Means with their 95 % intervals side by side: one row of marks for each group, one mark for each method."""
+"""Dot plots of means with 95 % intervals: one row per group, one mark per method."""
 
 from __future__ import annotations
 

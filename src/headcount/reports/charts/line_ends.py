@@ -1,4 +1,4 @@
-"""Names at the ends of lines, moved apart where they would lie on each other.
+"""Labels at the ends of chart lines, moved apart where they would overlap.
 
 Ends are taken from the uppermost to the lowest. The n-th name stands as low as its own end and a line below each
 name above it, p(n) = max over j ≤ n of y(j) + (n − j) · gap, which is a running maximum; and no lower than leaves

@@ -1,4 +1,4 @@
-"""The scale of curves, which follows those that are shown: worked out by the chart itself, from its parameters."""
+"""The y scale of line charts as Vega expressions, which follow the methods that are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each method is called and drawn, in every plot alike.
+"""Name order, colour, marker shape and dashes of each method, the same in all charts.
 
 Methods of one family share a colour, of which there are seven, after Okabe and Ito but with orange and sky blue
 darker, so that each stands out of a white page as of a black one (3 to 1). Shapes tell methods of one family

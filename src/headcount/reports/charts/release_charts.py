@@ -1,4 +1,4 @@
-"""Charts from released tables: pure functions, a table in and an Altair chart out.
+"""Charts of released tables: ranking bars, heat map, histogram, rank-size curve.
 
 Every chart carries a title that says what is seen, a description in words for those who cannot see it, and
 the light theme; a page takes the theme out again and puts in the one the reader prefers. Colours of marks

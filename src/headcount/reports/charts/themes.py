@@ -1,4 +1,4 @@
-"""How charts look, light and dark: colours, fonts and how numbers are written.
+"""Vega-Lite themes, light and dark: colours, fonts and number formats.
 
 Marks are named by style (``count``, ``interval``, …); what a style looks like is said here alone.
 """

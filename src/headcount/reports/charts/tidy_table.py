@@ -1,4 +1,4 @@
-"""Means with their 95 % intervals, from a tidy table of trials: one row for every setting, over all runs.
+"""Means with 95 % intervals over the runs of each setting, from a tidy table of trials; ranks of methods.
 
 See :mod:`headcount.lab.compare.trial_grid` for the columns of a tidy table.
 """

@@ -1,4 +1,4 @@
-"""The report of an audit: verdicts in plain words, how near the attacks came, and the evidence.
+"""The page of an audit: verdicts, lower bounds of ε per pair of neighbouring logs, and the evidence.
 
 It is made of plain data: what ``headcount audit --json`` prints as ``findings``, and beside it ``seed``,
 ``created`` and ``own_log``, which says whether people were taken out of a real log: then the page is not private.

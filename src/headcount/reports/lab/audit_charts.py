@@ -1,4 +1,4 @@
-"""The chart of an audit: what ε is at least on each pair of neighbours, beside the ε that is claimed."""
+"""The chart of an audit: the lower bound of ε of each pair of neighbouring logs beside the stated ε."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit found, in words, on a terminal and on a page alike; findings are plain data, as in ``--json``."""
+"""Sentences about audit findings, for terminal and page; findings are plain data, as in ``--json``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a comparison: every method on one log against the truth. Not private, and it says so everywhere.
+"""The page and the charts of a comparison of methods on one log against the true counts. Not private.
 
 Made from the tidy table and a few facts about the log, nothing else. What differs between comparisons of
 counts, of rankings and of selected items is in :mod:`headcount.reports.lab.comparison_sentences`.

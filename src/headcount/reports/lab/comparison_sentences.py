@@ -1,4 +1,7 @@
-"""What a comparison is called and how it is summed up: of counts, of rankings, and of the selection of items."""
+"""Titles and summaries of comparisons: of counts, of rankings and of item selection.
+
+The page is in ``comparison``.
+"""
 
 from __future__ import annotations
 

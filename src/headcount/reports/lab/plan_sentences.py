@@ -1,4 +1,4 @@
-"""A plan in sentences: what a request would promise and cost, and how far off its numbers would be."""
+"""A plan in sentences: guarantee, cost, remaining budget, and expected noise of each table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a paper run again: what it says beside what was measured, figure by figure, with a verdict each.
+"""The page of a paper's replication: each claim beside what was measured, with a verdict.
 
 Everything on the page comes from the tidy table of the experiments and from what was written down of the paper;
 the caller (:mod:`headcount.lab.replicate.pages.page`) has put both into words. Not private, and it says so.

@@ -1,4 +1,4 @@
-"""How active people are, where a release says so: histograms with their words, from released bins alone.
+"""The activity histogram on a release's page: users by number of records, as charts, rows and sentences.
 
 An older release may not say what its bins count (``of``): those count records.
 """

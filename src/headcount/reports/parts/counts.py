@@ -1,4 +1,4 @@
-"""Counts per item and context, as a page calls them."""
+"""Title and introduction of a release's page of item counts and item-context counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of a release's page that is its family's own: a title, a first sentence, and rows of its tables."""
+"""``Part`` and ``Excerpt``: what a family of methods contributes to a release's page."""
 
 from __future__ import annotations
 

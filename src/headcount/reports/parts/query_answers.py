@@ -1,4 +1,4 @@
-"""Answers to queries, as a page shows them."""
+"""Query answers on a release's page: tables grouped by SQL statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Direct rankings, as a page shows them."""
+"""Title and introduction of a release's page of direct rankings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of ratings and of items that people have together, as a page shows them: a few rows of each."""
+"""Recommender models on a release's page: the first rows of pairs, related items and predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The topics of a tag model as a picture and a page: which tags make up each, as a grid of colours."""
+"""Topics of a tag model as a chart and a page: a heat map of topics by their largest tags."""
 
 from __future__ import annotations
 

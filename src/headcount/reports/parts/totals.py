@@ -1,4 +1,4 @@
-"""Totals over all people, as a page shows them."""
+"""Totals, group totals and quantiles on a release's page."""
 
 from __future__ import annotations
 

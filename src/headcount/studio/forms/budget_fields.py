@@ -1,4 +1,4 @@
-"""What a budget is made of, as fields: from the declarations of the ledger."""
+"""Fields of a budget form, from the ledger's declarations."""
 
 from __future__ import annotations
 

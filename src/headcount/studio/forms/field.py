@@ -1,4 +1,4 @@
-"""A field of a form: what is asked, how, and what becomes of the texts that a browser sends."""
+"""A form field: its kind, choices and help, and how its text is read to a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A posted form, for routes: ``sent: Sent`` in a signature."""
+"""The posted form as a FastAPI dependency: ``sent: Sent`` in a route's signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a declaration reads on a page: labels in place of flags, and help without the command line."""
+"""Labels and help texts of fields: flags of the command line in the words of a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a log is read, as fields: from the flags of its reader."""
+"""Fields that say how a log is read (columns, lists, formats), from the flags of its reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a posted form, or from what a program sends, to plain data; and from plain data back to a form."""
+"""Reads posted forms and JSON to parameter values, and fills fields with values."""
 
 from __future__ import annotations
 

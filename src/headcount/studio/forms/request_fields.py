@@ -1,4 +1,4 @@
-"""What can be asked of a log, as fields: those of a family's request, and the options of its methods."""
+"""Fields of a request form: the parameters of a family of methods and their options."""
 
 from __future__ import annotations
 

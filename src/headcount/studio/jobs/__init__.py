@@ -1,4 +1,4 @@
-"""Work of the studio: processes of their own open logs, and a thread of the server starts them.
+"""Jobs and quick tasks: worker processes that open logs, and the server thread that starts them.
 
 The server itself opens none. :mod:`~headcount.studio.jobs.runner` takes jobs from the queue,
 :mod:`~headcount.studio.jobs.worker` is the process, :mod:`~headcount.studio.jobs.tasks` is what it does, and

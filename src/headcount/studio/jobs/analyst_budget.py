@@ -1,4 +1,4 @@
-"""A budget as an analyst may know it: charges count in full, and nothing given back before its result is shown.
+"""The ledger account as an analyst may know it, so that no hidden result shows in what is left.
 
 An amount that is given back tells the outcome of a selection. So a release of another user gives back once it is
 published. A refund tells that no event was read; it counts from a step of the clock on, as a charge does. The

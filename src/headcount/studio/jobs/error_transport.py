@@ -1,4 +1,4 @@
-"""Errors that travel between processes, in the words of the web."""
+"""Errors transported between processes as JSON, without the flags' dashes."""
 
 from __future__ import annotations
 

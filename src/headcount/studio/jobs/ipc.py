@@ -1,4 +1,4 @@
-"""What the server tells a process that works, and what it hears from it: one line of JSON each.
+"""Messages between the server and a worker process: one line of JSON each.
 
 The server writes what is to be done, and later perhaps that it is cancelled. If what it writes to ends, the server
 is gone, and the process goes, too.

@@ -1,4 +1,4 @@
-"""What a job is asked for, in parts; and how one ends that was cancelled."""
+"""The parts of a job's request (fields, reading flags, redraw) and the error of a cancelled job."""
 
 from __future__ import annotations
 

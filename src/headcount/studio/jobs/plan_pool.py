@@ -1,4 +1,7 @@
-"""Looking without charging: a few warm processes that plan, and look at files, each for one question at a time."""
+"""A pool of warm worker processes for quick tasks that charge nothing: plans, previews, forecasts.
+
+Queued jobs, which charge, run in ``runner``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a process that works may take, set by itself before it opens anything."""
+"""Memory and CPU limits of a worker process, set by itself before it opens data."""
 
 from __future__ import annotations
 

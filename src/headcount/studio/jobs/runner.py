@@ -1,4 +1,6 @@
-"""The runner: a thread of the server that starts a process for each job, and hears how it ends.
+"""The job runner: a server thread that starts one worker process per queued job and records its end.
+
+Quick tasks that charge nothing run in the plan pool.
 
 A process that crashes, takes too long or is killed ends its job with a sentence, and harms nobody else. Jobs that
 ran when the server ended are looked at when it starts again: what is there is kept, what was not charged waits

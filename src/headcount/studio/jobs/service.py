@@ -1,4 +1,4 @@
-"""Work as the pages see it: looks that charge nothing, and the runner of the queue."""
+"""The service for pages and API: quick tasks that charge nothing, and the queue of jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process of the studio does: make a log and a request of plain data, and look, plan or release."""
+"""The tasks of a worker process: release, plan, inspect, check, compare, audit, reproduce."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that works: ``python -m headcount.studio.jobs.worker``, told what to do on its standard input.
+"""The worker process, ``python -m headcount.studio.work.worker``, which reads tasks from standard input.
 
 For a job it does one thing and ends. With ``--looking`` it does what is quick, one after another.
 

@@ -1,4 +1,4 @@
-"""Style and scripts, and whether the studio is there at all."""
+"""Routes of static files and of the liveness check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the columns of a dataset mean, and what is public: for curators, with three raw rows before their eyes."""
+"""The pages where curators map columns to roles and declare public lists, beside three raw rows."""
 
 from __future__ import annotations
 

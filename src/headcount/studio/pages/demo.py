@@ -1,4 +1,4 @@
-"""The ways into a demo, where everybody on this machine may be curator or analyst."""
+"""Sign-in to the demo, as its curator or analyst without a password."""
 
 from __future__ import annotations
 

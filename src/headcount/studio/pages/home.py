@@ -1,4 +1,4 @@
-"""Where everybody begins: what was published, what one may spend and asked for; all releases, to be searched."""
+"""The home page (new releases, own jobs and budgets) and the searchable list of releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lab, for curators: comparisons on a log, audits of methods, papers run again. None of it is private."""
+"""The lab page of curators: comparisons on a log, audits and replications. None of it is private."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People, for curators: invite them by a link that is shown once, shut them out, let them in again."""
+"""The accounts page of curators: invite, reset, disable and enable accounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that another site makes a browser send: refused, since they have neither our origin nor the token.
+"""CSRF protection: the origin and token checks of requests that change something.
 
 A session rides on a cookie, which a browser adds by itself. So whatever changes something must name our own
 origin, and show the token of the session, which no other site can read. A program's token is never sent by itself,

@@ -1,4 +1,4 @@
-"""The shell around every route: which hosts are ours, who asks, and what a browser may do with an answer."""
+"""Middleware and session cookies: host check, authentication, security headers of every response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passwords: argon2id, as OWASP advises it; who is not known takes as long as who is."""
+"""Password hashing with argon2id; unknown names take the same time as known ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a request may point: the one place that makes something to open of a name that somebody sent.
+"""Path policy: which files and database addresses a request may name, resolved below ``settings.files``.
 
 A name is one of a file or folder below ``settings.files``. Processes that open it have that folder as their own,
 so what is returned is relative to it, and no path of this machine gets into an error or a release.

@@ -1,4 +1,4 @@
-"""Secrets that are told once: links, sessions and tokens. What is kept of them is a digest.
+"""Random ids and secrets for links, sessions and tokens; only their digests are stored.
 
 They are 256 random bits, so a plain digest is enough: nobody guesses them, whatever they know of it.
 """

@@ -1,4 +1,4 @@
-"""Budgets as pages show them: how much is spent, in numbers and words, and the journal line by line."""
+"""Privacy budgets as pages show them: amounts spent, and the entries of the ledger's journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawing in a process of its own: what compiles charts is large, foreign code, and has been seen to hang.
+"""Compiles and draws charts in a separate process with a time limit, since the chart library may hang.
 
 A chart that takes too long is given up, and the process with it; the next one gets another. The server goes on.
 """

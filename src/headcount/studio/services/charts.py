@@ -1,4 +1,4 @@
-"""The charts of a release, as in its report, in the language that pages draw.
+"""The charts of a release, as in its report, compiled to Vega for the pages.
 
 Descriptions are made and compiled here, where nothing but released numbers is in reach; the page only draws them,
 with an interpreter that evaluates no code.

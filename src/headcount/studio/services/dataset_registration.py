@@ -1,4 +1,4 @@
-"""What a curator says of a new dataset, as fields; and how a source is looked at before anything is charged."""
+"""The form of a new dataset: name, kind and source; guessed column roles in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is still to be done before a dataset can be asked: each step, whether it is done, and where."""
+"""Setup steps of a dataset before releases can be requested: columns, public lists, budget."""
 
 from __future__ import annotations
 

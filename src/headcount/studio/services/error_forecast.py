@@ -1,4 +1,4 @@
-"""How far off a release would be, and whether its top K will be right: from public figures, or from a release.
+"""Predicted errors and top-K accuracy of a release, from public figures or an earlier release.
 
 Nothing here sees a log. Figures are what a curator types in, or what was released before; either is public.
 """

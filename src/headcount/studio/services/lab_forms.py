@@ -1,4 +1,4 @@
-"""What can be tried in the lab, as forms: comparisons, audits and reproductions. None of it is private."""
+"""Forms of the lab's experiments: comparisons, audits and replications. None of them is private."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One release that somebody looks at: what the studio knows of it, and what is in it."""
+"""Opens a stored release for the visitor who may see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first rows of each table of a release, for a look before it is published."""
+"""The first rows of each table of a release, for its review before publication."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request in the making: its fields, what a form said of it, and what would come of it."""
+"""The request form of a dataset: its fields, how it is read, and the check before a job is queued."""
 
 from __future__ import annotations
 

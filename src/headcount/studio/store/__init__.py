@@ -1,1 +1,1 @@
-"""What the studio remembers, in SQLite or PostgreSQL: people, datasets, jobs, releases, and who did what."""
+"""The studio's database, in SQLite or PostgreSQL: accounts, datasets, jobs, releases, audit log."""

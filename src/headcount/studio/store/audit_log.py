@@ -1,4 +1,4 @@
-"""The audit log: who asked for what. It is appended to, and nothing of the studio changes or removes a line."""
+"""The audit log of the studio: append-only entries of who did what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The database of the studio: a SQLite file, or PostgreSQL for teams; the same behaviour.
+"""Connections and transactions of the studio's database, in SQLite or PostgreSQL.
 
 Nobody writes beside somebody who writes, so that what was looked at still holds when something is written because
 of it: in SQLite by ``BEGIN IMMEDIATE``, in PostgreSQL by a lock that ends with the transaction. What was committed

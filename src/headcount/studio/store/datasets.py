@@ -1,4 +1,4 @@
-"""Datasets of the studio: where a log lies, how it is read, who may spend on it, and how much.
+"""Datasets of the studio: source, reading flags, members and their budgets, states.
 
 A dataset has the name of its budget in the ledger. A *draft* is what a curator still works on. Once it is *open*,
 it has a budget, and releases are asked for; *closed*, nothing more is. Of a dataset that was opened, neither the

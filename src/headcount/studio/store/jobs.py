@@ -1,4 +1,4 @@
-"""Jobs: what people asked for, kept until it was worked on, whatever happens to the server.
+"""The job queue, persistent across restarts; when an analyst sees an outcome.
 
 How long work takes, and so when it ends, may tell about the data. So an analyst sees how a job has ended at whole
 steps of time, counted from when it was asked for. Until then it reads as one that runs, whether it still waits,

@@ -1,4 +1,4 @@
-"""Releases of the studio: folders that work has made, and who sees them.
+"""Releases of the studio: their folders, states and who may see them.
 
 What a curator asked for is to be *reviewed*, then *published* or *withheld*. What an analyst paid for is their
 *own*: they see it from when their job is shown, and nobody else does but curators, who may publish it.

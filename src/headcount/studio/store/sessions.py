@@ -1,4 +1,4 @@
-"""Sessions of browsers: kept here, with an end, so that a cookie is worth nothing once somebody signed out."""
+"""Browser sessions with an expiry, so that a cookie is worthless after sign-out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often a password may be tried: for a name from one address, for a name, from an address, and in all.
+"""Rate limits of password attempts: by name and address, by name, by address, and in total.
 
 A try is written down before the password is looked at, so that many at once count as many. A name that nobody has
 is throttled like one that somebody has.

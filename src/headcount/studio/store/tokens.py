@@ -1,4 +1,4 @@
-"""Tokens of programs: shown once, kept as a digest, revoked at any time."""
+"""API tokens of programs: shown once, stored as a digest, revocable."""
 
 from __future__ import annotations
 

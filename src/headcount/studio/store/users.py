@@ -1,4 +1,4 @@
-"""People of the studio: invited by a link, known by a password, a session or a token.
+"""Accounts of the studio: invitations, passwords, sessions and tokens (not the users of a log).
 
 What is wrong with a name or a password is not told: words and time are the same for a name that nobody has.
 """

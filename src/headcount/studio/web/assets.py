@@ -1,4 +1,4 @@
-"""Files that pages load: style, scripts and what is vendored, under names that change with what they hold.
+"""Static files of the pages (styles, scripts, vendored libraries) under content-hashed names.
 
 A browser may keep such a file for ever, and still never has an old one.
 """

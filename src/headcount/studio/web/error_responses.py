@@ -1,4 +1,4 @@
-"""What went wrong, for a program and for a person: one shape, and the status that belongs to it."""
+"""Errors as HTTP responses: JSON for programs, pages for browsers, and the status of each error class."""
 
 from __future__ import annotations
 

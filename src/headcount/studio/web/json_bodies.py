@@ -1,4 +1,4 @@
-"""What programs send and get: plain JSON, without fields that nobody knows, and without what no database keeps."""
+"""Base models of JSON request and response bodies of the API, and their validation."""
 
 from __future__ import annotations
 

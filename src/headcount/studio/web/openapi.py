@@ -1,4 +1,4 @@
-"""The OpenAPI document: what routes say of themselves, how one proves who one is, and the one shape of errors."""
+"""The OpenAPI document: access levels, token authentication and the one shape of errors."""
 
 from __future__ import annotations
 

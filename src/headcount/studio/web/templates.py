@@ -1,4 +1,4 @@
-"""Templates into answers. Everything from outside is escaped, and a name that is missing is an error."""
+"""Jinja templates to HTML responses, escaped, with strict undefined names; the navigation links."""
 
 from __future__ import annotations
 

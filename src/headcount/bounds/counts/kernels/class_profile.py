@@ -1,4 +1,4 @@
-"""Compiled loops that spread every user over classes of columns, at the user's size.
+"""Compiled class profiles of users, and counts of a few top items on the same pass.
 
 On the same way the records of some items are told apart, and counted by themselves: see
 ``bounds.counts.top_item_counts``.

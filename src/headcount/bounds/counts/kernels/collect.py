@@ -1,4 +1,4 @@
-"""Compiled loops that collect the columns of every user's records, sorted by how many there are."""
+"""Compiled loops that collect the columns of each user's records, sorted by the number of records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled loops that keep a few records of each user, those of smallest priority, and count them."""
+"""Compiled sampling: keep the records of lowest priority of each user, and count them."""
 
 from __future__ import annotations
 

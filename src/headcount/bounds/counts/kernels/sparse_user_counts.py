@@ -1,4 +1,4 @@
-"""Compiled loops of the local engine that count people into a hash table: for more cells than memory should hold.
+"""Compiled counts of distinct users per column in a hash table, for sparse columns.
 
 The table is open-addressed and grows by doubling when it is three quarters full. A free slot has the column -1.
 """

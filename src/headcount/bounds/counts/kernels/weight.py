@@ -1,4 +1,4 @@
-"""Compiled loops that weigh all records of each user, so that they add up to a limit, and count them."""
+"""Compiled weighting: each user's records scaled down to a clipping threshold, and counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over the cells that a query asks for, compiled: bit by bit, eight cells at a time.
+"""Compiled sums of grid cells for linear queries: packed bits, eight cells at a time.
 
 Rows are packed by blocks of eight cells: ``bits[block, query]`` says which of the cells from 8 · block on a query
 asks for. For each block the sums of all 256 choices of its cells are worked out once; a query then takes

@@ -1,4 +1,4 @@
-"""Compiled loop that keeps each person's few items of smallest priority, whatever their order and number.
+"""Compiled key support: the few items of lowest priority of each user, whatever their order.
 
 A history is what one person did, or did in one context. It has ``filled`` items so far, sorted by their priority,
 which is a function of the person and the item: so an item that comes up again finds itself.

@@ -1,4 +1,4 @@
-"""Compiled loops over what users have: products over pairs of items, what is common taken out.
+"""Compiled sums of centered co-occurrence over item pairs.
 
 A departure is b x - c g, of which x is short and g the same for all. So what a user adds to a pair is b² where
 they have both items, less b c g for each that they have, and c² g g: these are added up apart, and put together

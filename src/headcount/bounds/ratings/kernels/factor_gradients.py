@@ -1,4 +1,4 @@
-"""Compiled loops over users' ratings: each user's taste, and what it says of every item that they rated.
+"""Compiled sums of factor gradients: each user's factors by least squares, times the rating residuals.
 
 A taste is worked out in integers up to the system of equations, and in floating point in one fixed order from
 there, so that the plain engine gets the same numbers.

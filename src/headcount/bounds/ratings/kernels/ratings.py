@@ -1,4 +1,4 @@
-"""Compiled loops over users' ratings: sums for items, and for pairs of items, each user made short enough.
+"""Compiled sums of ratings by item and by item pair, each user clipped to a norm.
 
 Everything up to the one factor that makes a user shorter is worked out in integers, or in floating point in one
 fixed order, so that the plain engine gets the same numbers.

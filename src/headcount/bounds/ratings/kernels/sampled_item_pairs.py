@@ -1,4 +1,4 @@
-"""Compiled loops that keep a few records of each user, and count which two items they are about."""
+"""Compiled co-occurrence counts of the items of each user's sampled records."""
 
 from __future__ import annotations
 

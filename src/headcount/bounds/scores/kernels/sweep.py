@@ -1,4 +1,4 @@
-"""Compiled loops of scores: sums of squares, and one sweep over all limits.
+"""Compiled loops of scores: sums of squares, and one sweep over all clipping thresholds.
 
 All in 64-bit integers, so that what is promised of the results holds to the last digit.
 """

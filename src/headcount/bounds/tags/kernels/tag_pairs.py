@@ -1,4 +1,4 @@
-"""Compiled loops over what people tagged: what each gave, each different thing once, alone and two together.
+"""Compiled weights of tags and of tag pairs: each distinct assignment of a user once.
 
 Rows are sorted by user. What a person has met is noted by the person's number, so that nothing need be cleared.
 """

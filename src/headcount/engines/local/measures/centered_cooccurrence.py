@@ -1,4 +1,4 @@
-"""Departures from what is common, by the local engine: sums over what people have, put together once."""
+"""Local measurement of centered co-occurrence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts of records and of people by the local engine: compiled kernels over every user's whole history."""
+"""Local measurement of item and item-context counts, activity histograms, class profiles and item pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Likings by the local engine: what people's tastes add to the items that they rated."""
+"""Local measurement of factor gradients."""
 
 from __future__ import annotations
 

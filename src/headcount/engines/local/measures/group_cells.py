@@ -1,4 +1,4 @@
-"""People counted in the cells of a public grid: one pass, two sorts, and draws that hang on each person alone."""
+"""Local measurement of grid cells: keeps each group's users and each user's records by keyed draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many people stand behind each item of a log without a catalogue, a few random items of each person alone.
+"""Local measurement of key support: the users of each item, for a few random items of each user.
 
 A person's items are ordered by :func:`headcount.bounds.draws.item_draws`, a keyed function of that person's raw
 id and the raw id of the item, and the first ``limit`` different ones count. So nobody's choice hangs on anybody

@@ -1,4 +1,4 @@
-"""What people have of items that nobody lists, by the local engine: their different items, held between rounds.
+"""Local measurement of key weights: each user's distinct items, cached between the rounds of a selection.
 
 One pass over the log. Memory follows the number of different pairs of person and item (8 bytes each, and three
 times that while they are sorted). See :mod:`headcount.bounds.keys.key_weights` for what is made of them.

@@ -1,4 +1,4 @@
-"""Tables over few columns of a grid, by the local engine: the records are kept once, and counted in each table."""
+"""Local measurement of marginal tables: records are kept once and counted in every table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over users' ratings, several threads at once: whole numbers, so that their order makes no difference."""
+"""Local measurement of raters, rating offsets and rating covariance: integer sums on several threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People behind each column that somebody is in, counted in hash tables: memory follows what is there.
+"""Local measurement of sparse user counts: one hash table per thread, merged at the end.
 
 Each thread has a table of its own, which grows; at the end they are put together in the order of the columns.
 """

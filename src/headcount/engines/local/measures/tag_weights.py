@@ -1,4 +1,4 @@
-"""Weights of tags, summed over people: from assignments in memory, each once. Nothing is drawn."""
+"""Local measurement of tag weights: sums over users of distinct assignments. Nothing is drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each person did in all: one pass, and two numbers of memory for each person. Nothing is drawn."""
+"""Local measurement of user totals: one pass, two numbers of memory per user. Nothing is drawn."""
 
 from __future__ import annotations
 

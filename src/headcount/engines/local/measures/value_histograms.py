@@ -1,4 +1,4 @@
-"""Where the values of each person lie on a grid: one pass, and memory for each person's different cells."""
+"""Local measurement of value histograms: one pass, memory for each user's distinct cells."""
 
 from __future__ import annotations
 

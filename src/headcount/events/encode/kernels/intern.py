@@ -1,4 +1,4 @@
-"""Compiled loops that turn ids into compact codes.
+"""Compiled kernels that map ids to dense codes and look up cells.
 
 A table of ids is open addressing over exact keys: whole numbers, or text compared byte by byte, so that two
 people are never taken for one. Slots follow from the table's secret words: see :mod:`hashing

@@ -1,4 +1,4 @@
-"""Keyed hashing: where ids and cells belong in a hash table, which no user can foresee.
+"""Compiled keyed hashes of ids and cells (SipHash and multiply-shift), unpredictable for users.
 
 Every table draws its own secret words from the operating system:
 :func:`headcount.events.encode.id_table.secret_words`.

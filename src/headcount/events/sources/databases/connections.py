@@ -1,4 +1,4 @@
-"""Connections, relations and expressions that a program hands over: each is run once, and its rows are kept.
+"""Open connections and query objects of the caller (ADBC, DBAPI, DuckDB, Ibis): run once, rows cached.
 
 They are the caller's, with whatever transaction they are in, so nothing is known of what a second run would give.
 The same holds of an ADBC driver that Headcount knows nothing else of.

@@ -1,4 +1,4 @@
-"""Databases as sources: the types of columns are those that are declared, and all passes see the same rows.
+"""Base of database sources: declared column types, and one read-only snapshot for all passes.
 
 A database is opened for reading alone. A table is read again in each pass, within one snapshot. What a view or a
 query gives may hang on more than that, so it is run once, and its rows are kept in a private file.

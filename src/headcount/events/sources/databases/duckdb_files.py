@@ -1,4 +1,4 @@
-"""DuckDB: a file that is opened for reading alone, which nobody can change meanwhile, or no file at all.
+"""DuckDB source: a database file opened read-only, or an in-memory DuckDB for file queries.
 
 ``duckdb://`` without a file is for queries over files, such as ``SELECT * FROM 'log/*.parquet'``.
 """

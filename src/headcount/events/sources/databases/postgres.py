@@ -1,4 +1,4 @@
-"""PostgreSQL: one read-only transaction that sees one snapshot, and COPY for the rows.
+"""PostgreSQL source: one read-only transaction on one snapshot; rows come by COPY.
 
 The server is reached as libpq does it: an address may leave out whatever ``PGHOST``, ``PGPASSWORD``, ``PGSERVICE``
 or ``~/.pgpass`` say. Rows come through ADBC in PostgreSQL's binary form.

@@ -1,4 +1,4 @@
-"""What a query does beside working on single rows, as far as its words show it.
+"""Static query analysis: which parts of a SQL query let rows of one user affect rows of another.
 
 The promise is about one person's rows being there or not, so a query must not let them decide about another's.
 Whether it does cannot be decided in general: what a view, a function or a joined table holds is not in the words.

@@ -1,4 +1,4 @@
-"""Rows that are asked for once: the first pass keeps them, and all others read what is kept.
+"""Row cache: rows of a stream that can be read once, kept in memory or on disk for later passes.
 
 As many as a fixed amount of memory takes are held there, as they came; more are in a private file.
 """

@@ -1,4 +1,4 @@
-"""SQLite: one read transaction on a file that is opened for reading alone.
+"""SQLite source: one read transaction on a file opened read-only.
 
 SQLite lets each row hold what it likes, whatever its column declares. So the declared type decides how a column is
 read, and a value of another kind is missing. Columns that declare whole numbers or fractions hold those; all

@@ -1,4 +1,4 @@
-"""What is read of a database: a table, or the rows of a query."""
+"""The table name or SQL query that Headcount reads from a database (``--table``, ``--query``)."""
 
 from __future__ import annotations
 

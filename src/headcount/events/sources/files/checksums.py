@@ -1,4 +1,4 @@
-"""CRC-32 of long arrays, their parts on several threads: the checksum that ``zlib`` tells of the whole.
+"""CRC-32 of long arrays, computed in parallel by parts and combined; equals ``zlib.crc32``.
 
 A checksum is a remainder of polynomials over bits. That of two parts, one after the other, is the remainder of the
 first, times x once for each bit of the second, plus that of the second.

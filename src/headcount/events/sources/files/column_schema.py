@@ -1,4 +1,4 @@
-"""The types of a log's columns where several files hold it, and the columns that folders name."""
+"""Column types of a log across several files, and Hive-style ``key=value`` partition columns."""
 
 from __future__ import annotations
 

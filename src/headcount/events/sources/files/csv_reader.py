@@ -1,4 +1,4 @@
-"""Delimited text: CSV and its kin. Every column is text, an empty cell is missing, and a line is a row.
+"""CSV reader: delimited text as text columns; an empty cell is null and a line is a row.
 
 A cell in quotes may hold the delimiter, and a quote written twice. It does not go on after the end of its line: a
 quote that is not closed there makes that one row say nothing, and so does a row with more or fewer cells than the

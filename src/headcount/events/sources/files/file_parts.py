@@ -1,4 +1,4 @@
-"""Parts of files that can be read by themselves, elsewhere and again: whole files, or row groups of Parquet."""
+"""File parts: whole files or Parquet row groups that a worker reads separately and repeatedly."""
 
 from __future__ import annotations
 

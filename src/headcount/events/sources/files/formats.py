@@ -1,4 +1,4 @@
-"""File formats: Parquet, delimited text, JSON lines and Arrow, each opened as columns and streamed batches.
+"""File formats: Parquet, CSV, JSON lines and Arrow IPC, each opened as typed columns and read in batches.
 
 Nothing is guessed: a column has the type that the file declares (Parquet, Arrow), or is text (delimited text, JSON
 lines). No row has a say in that.

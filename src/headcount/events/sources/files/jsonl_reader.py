@@ -1,4 +1,4 @@
-"""JSON lines: one object a line. Every column is text, and numbers are taken as they are written.
+"""JSON-lines reader: one object per line, members as text columns, numbers kept as written.
 
 So ``7`` and ``"7"`` are the same id, and no row decides what another one's values are. Any name is a column: which
 ones there are would be for rows to say. What is absent, null, a list or an object is missing; a line that is not

@@ -1,4 +1,4 @@
-"""Packed stores: a log's records on disk, grouped by user, ready to be counted again and again.
+"""Packed store: a log's records on disk, encoded and grouped by user, for fast repeated releases.
 
 A store is a folder of arrays that are mapped into memory, and ``store.json``, which says how the log was read and
 how each array must look. Everything is written aside first and renamed into place, so an interrupted run leaves

@@ -1,4 +1,4 @@
-"""Writing a packed store: arrays that grow on disk, aside, until the whole folder is renamed into place."""
+"""Writer of packed stores: arrays grow in a temporary folder that is renamed into place at the end."""
 
 from __future__ import annotations
 

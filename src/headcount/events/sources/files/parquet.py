@@ -1,4 +1,4 @@
-"""Parquet files, read in batches whose size in memory follows the sizes in the file, not the lengths of texts.
+"""Parquet reader whose batch memory is bounded by file sizes and not by lengths of texts.
 
 A user's texts compress well where they repeat: a dictionary entry of a megabyte costs a few bytes more for each
 row that refers to it. So the batches of a row group have fewer rows where rows are wide, and Headcount reads a

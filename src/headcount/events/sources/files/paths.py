@@ -1,4 +1,4 @@
-"""Paths as they are given: files, folders and patterns, on this machine or in a store that PyArrow knows.
+"""Resolve paths, folders, globs and URIs to event files, local or in a remote file system.
 
 A pattern (``*``, ``**``, ``[a-c]``, and ``?`` on this machine) is matched against names alone, never against rows.
 """

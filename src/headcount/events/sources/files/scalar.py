@@ -1,4 +1,4 @@
-"""What a text says, as a number or a time: one function of the text and of public settings, never of other rows.
+"""Parse single texts as numbers or times; the result depends on the text and public settings alone.
 
 A text that says no such thing has no value; that is no error.
 """

@@ -1,4 +1,4 @@
-"""Text files as blocks of whole lines in UTF-8, whatever their encoding and compression.
+"""Text files as blocks of whole UTF-8 lines: decompression, decoding and line splitting.
 
 Every line is decoded by itself, so no byte of one can change how another is read. Bytes that the encoding does not
 know become bytes that are no UTF-8, so that the value they stand in is missing and nothing else. A line longer

@@ -1,4 +1,4 @@
-"""DPSense and DPSense-S as printed: the choice of Algorithms 1 and 2, and negative counts set to zero.
+"""DPSense and DPSense-S as printed: threshold choice of Algorithms 1 and 2, negative counts set to zero.
 
 They exist so that what the paper says of its algorithms is held against these, and not against ``dpsense`` and
 ``dpsense-s``, which choose more sharply or leave negative counts as they are.

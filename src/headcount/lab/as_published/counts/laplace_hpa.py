@@ -1,4 +1,4 @@
-"""LPA and HPA exactly as their papers run them: parameters read from the private data, claims not established.
+"""LPA and HPA exactly as their papers run them: parameters are read from private data (unproven).
 
 They exist so that published results can be reproduced and refuted. They run only where the caller says research,
 and everything they write says that the claim is not established.

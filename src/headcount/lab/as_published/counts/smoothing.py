@@ -1,4 +1,4 @@
-"""GS-R, GS-S, GS and FPA as their paper runs them: parameters read from the private data, claims not established.
+"""GS-R, GS-S, GS and FPA as their paper runs them: parameters are read from private data (unproven).
 
 They exist so that published results can be reproduced and refuted. They run only where the caller says research,
 and everything they write says that the claim is not established.

@@ -1,4 +1,4 @@
-"""CIM, the coupled iteration mechanism, exactly as its thesis runs it: a claim that does not hold.
+"""CIM, the coupled iteration mechanism, exactly as the thesis runs it; its guarantee does not hold.
 
 A table of frequencies starts uniform. In every round the exact answer to a query, as a share of all records, gets
 Laplace noise. If the table's answer is within a threshold T of it, the table's answer is given; else the noisy

@@ -1,4 +1,4 @@
-"""What chapter 5 says that CIM does, as formulas: how often it updates, and how far off its answers are.
+"""Formulas of chapter 5 about CIM: its number of updates and its error bound.
 
 Reference
     T. Zhu. Differential Privacy and Its Application. PhD thesis, Deakin University, 2014; lemmas 4 and 5,

@@ -1,4 +1,4 @@
-"""Δ, the matrix of coupled degrees of chapter 5: how strongly each two records hang together.
+"""Δ, the matrix of coupled degrees between records (thesis, chapter 5), and sensitivities from it.
 
 Δ is symmetric, has ones on its diagonal, and holds nothing between 0 and a threshold δ₀ (the four properties below
 equation 5.2.1). So it is kept as a list of pairs, each once. A degree may be negative, as a coefficient of

@@ -1,4 +1,4 @@
-"""How coupled records are found in a table: the ways of section 5.3.1, by attribute, by time interval, by Pearson.
+"""Rules that couple records (thesis, section 5.3.1): by attribute, by time interval, by Pearson's coefficient.
 
 All of them read the private table, which is part of why CIM is not private. What the curator knows beforehand is a
 file of degrees: :mod:`headcount.lab.as_published.queries.degree_file`.

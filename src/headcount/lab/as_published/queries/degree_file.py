@@ -1,4 +1,6 @@
-"""A file of coupled degrees: what the curator knows beforehand of who hangs together with whom, and how strongly.
+"""Reads a file of coupled degrees between users: the curator's prior knowledge.
+
+The matrix itself is in degrees.
 
 It is a table of the columns ``a`` and ``b``, two people, and ``degree``, from -1 to 1; each pair once, or both
 ways round with the same degree. Whoever is not named is coupled with nobody.

@@ -1,4 +1,4 @@
-"""PNCF, Algorithm 1: neighbours are drawn and their similarities perturbed, then ratings are predicted from them.
+"""PNCF, Algorithm 1: draw neighbours, perturb their similarities, and predict ratings from them.
 
 It is the one implementation: what is released (:mod:`headcount.lab.as_published.recommender.pncf_model`,
 :mod:`headcount.lab.as_published.recommender.pncf_predictions`), reproduced (:mod:`headcount.lab.replicate.pncf`)

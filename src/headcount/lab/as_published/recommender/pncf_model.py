@@ -1,4 +1,4 @@
-"""PNCF's model: neighbours of every item, drawn and perturbed, from which anybody's own ratings predict (3.2.3).
+"""PNCF as a released model: drawn and perturbed neighbours of every item (thesis, section 3.2.3).
 
 It exists so that published results can be reproduced and refuted. It runs only where the caller says research, and
 everything it writes says that the claim is not established. There is no such model of people: it would say who is

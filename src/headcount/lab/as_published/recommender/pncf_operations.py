@@ -1,4 +1,4 @@
-"""PNCF's two operations, and those it is compared with: how neighbours are drawn, and how they are perturbed.
+"""PNCF's two operations and their competitors: selecting neighbours and perturbing similarities.
 
 All act on :class:`headcount.lab.recommender.candidates.Candidates` and draw floating-point noise: what is claimed
 for them does not hold (see :mod:`headcount.lab.as_published.recommender.pncf`), so exact samplers would protect

@@ -1,4 +1,4 @@
-"""PNCF's predictions: the ratings that are asked for, each from private neighbours of its own drawing.
+"""PNCF as released predictions: one rating for each requested pair of user and item.
 
 This is Algorithm 1 to its last step, as :mod:`headcount.lab.replicate.pncf` measures it. The neighbours of a
 prediction are drawn among the items that the person rated, or the people who rated the item. It runs only where

@@ -1,4 +1,4 @@
-"""PriTop exactly as the thesis has it: a topic model, and each person's tags replaced by others of their topics.
+"""PriTop exactly as in the thesis: a topic model, and each user's tags replaced within topics.
 
 It exists so that published results can be reproduced and refuted. It runs only where the caller says research, and
 everything it writes says that the claim is not established.

@@ -1,4 +1,4 @@
-"""The three private operations of PriTop: noisy topics, noisy weights, and tags that are drawn in place of others.
+"""The three private operations of PriTop: noisy topics, noisy weights, and replacement of tags.
 
 See :mod:`headcount.lab.as_published.tags.pritop` for what the thesis says of them and how it is read.
 """

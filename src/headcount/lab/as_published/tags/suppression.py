@@ -1,4 +1,4 @@
-"""Tag suppression: everybody keeps the tags they use most, and the others are deleted.
+"""Tag suppression: each user keeps the most used tags, and the others are deleted.
 
 It exists for comparison with PriTop, as in the thesis: ``kept`` is its parameter σ, the part of each person's
 different tags that stays. Of tags used equally often, the one that is used more by all stays.

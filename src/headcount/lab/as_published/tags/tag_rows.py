@@ -1,4 +1,4 @@
-"""Releases of published methods that hand out a row for each person's assignment: none of them private."""
+"""Releases of published tag methods with a row per assignment of a user; none of them is private."""
 
 from __future__ import annotations
 

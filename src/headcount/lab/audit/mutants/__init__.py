@@ -1,4 +1,4 @@
-"""Thirty bugs that break a promise, planted on purpose: what an audit must find, and what it does not.
+"""Mutants: thirty methods with a privacy bug, and which of them an audit must detect.
 
 Each is a small class: a registered method with one part of it replaced, of kinds known from elsewhere. The
 auditor is told nothing but which method it looks like. ``python tools/planted.py`` audits all of them.

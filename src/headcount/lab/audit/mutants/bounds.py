@@ -1,4 +1,4 @@
-"""Bugs in what one person may add: limits and sensitivities."""
+"""Mutants with bugs in contribution bounds and sensitivities."""
 
 from __future__ import annotations
 

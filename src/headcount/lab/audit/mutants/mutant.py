@@ -1,4 +1,4 @@
-"""What a planted bug is, and the sound method in parts that most of them break one part of."""
+"""The mutant class, and a sound method in parts of which most mutants break one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bugs in noise: how it is drawn, with which randomness, and how often."""
+"""Mutants with bugs in noise: its distribution, its randomness and how often it is drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bugs in reading, and such as show once in a long while."""
+"""Mutants with bugs in reading, and mutants whose bug shows rarely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bugs in what is shown and what is chosen: domains, thresholds, rankings."""
+"""Mutants with bugs in item domains, selection thresholds and rankings."""
 
 from __future__ import annotations
 

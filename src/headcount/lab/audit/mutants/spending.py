@@ -1,4 +1,4 @@
-"""Bugs in what is paid: grants that are spent twice, and costs that are added up wrongly."""
+"""Mutants with bugs in accounting: grants spent twice and costs composed wrongly."""
 
 from __future__ import annotations
 

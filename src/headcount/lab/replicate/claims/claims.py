@@ -1,4 +1,4 @@
-"""The claims of a paper: one file each, written before anything is run, and checked when it is read.
+"""The claims of a paper: one TOML file each, written before a run, and validated when it is read.
 
 A claim says in our words what the paper says and where, on which of its data sets, and by which rule of
 :mod:`headcount.lab.replicate.claims.rules` it is judged. The file also says which charts each section of the page

@@ -1,4 +1,4 @@
-"""Rules about the shape of a curve: where it is lowest, and which way it goes."""
+"""Claim rules about the shape of a curve: its minimum, trend and slope."""
 
 from __future__ import annotations
 

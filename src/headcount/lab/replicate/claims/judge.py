@@ -1,4 +1,4 @@
-"""What all rules share: which numbers they look at, when one number is clearly below another, and how it is said.
+"""The base of all claim rules: selecting measured points, comparing intervals, and formatting findings.
 
 All rules go by the 95 % intervals of the means over runs. *Clearly below* means that one interval ends before the
 other begins. A case holds, fails, or stays open where intervals overlap; a rule about several methods or points

@@ -1,4 +1,6 @@
-"""How claims are judged: each rule looks at one case, one data set and one table of counts, and says what it sees.
+"""Claim rules that compare values: order, factor, bound, range and equality.
+
+Rules about the shape of a curve are in shapes.
 
 Rules about numbers are here, those about the shape of curves in
 :mod:`headcount.lab.replicate.claims.curve_rules`, and what both share in

@@ -1,4 +1,4 @@
-"""Verdicts: what our runs say of each claim of a paper.
+"""Verdicts on the claims of a paper, from the measured results.
 
 *reproduced* if the claim holds in every case that could be tried; *not reproduced* if it fails in one; *undecided*
 where intervals overlap; *not testable* where no case could be tried. No claim goes without one.

@@ -1,4 +1,4 @@
-"""The charts of a paper's page, as its file describes them: which rows of the tidy table each shows, and how.
+"""Charts of a paper's page as its TOML file describes them: which rows each shows, and how.
 
 A ``[[section.picture]]`` of the file is drawn in that section for the data there are: dots once for all of them,
 curves once for each. In names and titles ``{dataset}`` stands for the data set. ``each`` lists charts that differ

@@ -1,4 +1,4 @@
-"""All papers on one page, which opens with the whole picture: claims by paper and verdict, each a link."""
+"""The overview page of all replications: claims by paper and verdict, each a link."""
 
 from __future__ import annotations
 

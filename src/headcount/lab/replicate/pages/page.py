@@ -1,4 +1,4 @@
-"""A reproduction as a page: what the paper says, in the words of its file, beside numbers of the tidy table."""
+"""The page of one replication: the paper's claims beside the measured numbers."""
 
 from __future__ import annotations
 

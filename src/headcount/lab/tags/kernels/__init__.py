@@ -1,1 +1,1 @@
-"""What is compiled of topics, of PriTop and of graph ranking."""
+"""Compiled kernels of topic models, PriTop and graph ranking."""

@@ -1,4 +1,4 @@
-"""Compiled sweeps of collapsed Gibbs sampling: each assignment gets a new topic, given those of all others."""
+"""Compiled sweeps of collapsed Gibbs sampling for latent Dirichlet allocation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled: Pr(z | t, r) from counts with fresh noise for every pair of a resource and a tag (equation 4.3.5)."""
+"""Compiled Pr(z | t, r) from topic counts with fresh noise for every resource-tag pair (equation 4.3.5)."""
 
 from __future__ import annotations
 

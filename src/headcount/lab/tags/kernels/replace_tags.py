@@ -1,4 +1,4 @@
-"""Compiled: tags are deleted, added and replaced by others of their topic (algorithm 5)."""
+"""Compiled deletion, addition and replacement of tags within topics (PriTop, Algorithm 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grouping and smoothing: which columns share one mean, and how many of them.
+"""Grouping and smoothing: columns with a common mean, and the best group size from a noisy sample.
 
 GS puts columns of similar counts into groups of w and releases one noisy mean for each group. A large w smooths
 away the differences within a group; a small one leaves more noise on every mean. GS weighs the two on a noisy

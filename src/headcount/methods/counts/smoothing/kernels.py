@@ -1,4 +1,4 @@
-"""Compiled search for GS's group size: how far smoothing and simulated noise move the counts, for every size.
+"""Compiled search for GS's group size: the error of smoothing and simulated noise for every size.
 
 With the counts sorted and their prefix sums at hand, a group costs one binary search: the counts below its noisy
 mean and those above it are two runs, and the sum of each run is a difference of prefix sums. Size w has ⌊d/w⌋

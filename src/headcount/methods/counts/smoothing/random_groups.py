@@ -1,4 +1,4 @@
-"""GS-R, random grouping and smoothing: columns grouped at random, each group's average released with little noise.
+"""GS-R: average randomly grouped columns, and add noise to the group sums.
 
 With a declared maximum of ``limit`` (M) records a person, the columns are dealt at random to groups of M, and
 every group's sum gets discrete Laplace noise of scale M/ε; its average stands for each of its columns. Averages

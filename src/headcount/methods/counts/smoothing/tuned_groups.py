@@ -1,4 +1,4 @@
-"""GS, grouping and smoothing: similar columns averaged in groups of the size that a private sample says is best.
+"""GS: average similar columns in groups whose size is chosen from a noisy sample.
 
 As GS-S, but the groups need not have ``limit`` (M) columns: small groups lose less to averaging, large ones carry
 less noise. From the noisy sample alone GS estimates the counts (c̃ = M · t_s), tries every group size w from 1 to

@@ -1,4 +1,4 @@
-"""Noisy tables drawn towards what is expected of them, as far as they tell no other: empirical Bayes.
+"""Empirical Bayes shrinkage of noisy tables towards expected counts.
 
 A cell holds its expected count times a factor. How often which factors come up is learnt from the noisy cells
 themselves: first of all tables together, then of each table, which is taken to resemble the others by so many

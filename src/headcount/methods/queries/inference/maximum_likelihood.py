@@ -1,4 +1,4 @@
-"""A table that is nowhere negative, fitted to noisy counts of columns, pairs and more, as far as these tell.
+"""A non-negative table fitted to noisy marginals by penalised maximum likelihood.
 
 Where a noisy count is to be believed hangs on how far it is from what fewer columns tell, and on its noise. So
 tables are taken order by order. What the fit so far expects of a count, m, is compared with the noisy count t, of

@@ -1,4 +1,4 @@
-"""Tables fitted to what is known of them: weights on cells, multiplied until released numbers come out.
+"""Tables fitted by multiplicative weights and iterative scaling until they match released counts.
 
 A fit starts from noisy counts of low dimension, such as all pairs of columns: each is a whole table of disjoint
 cells, so that one share of noise serves all of its counts at once. The cells are weighted alike at first, and

@@ -1,4 +1,4 @@
-"""How much each component is to weigh, so that the answers asked for have the least variance in all.
+"""Noise allocation: the weight of each contrast that minimises the total variance of the answers.
 
 The answers' variances add up to the sum, over components, of energy over precision. Weights g of blocks (see
 :mod:`headcount.bounds.grid.contrasts`) make the precision, and they cost privacy: the sum of their squares in L2,

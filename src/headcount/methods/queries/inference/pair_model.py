@@ -1,4 +1,4 @@
-"""A model of a wide table: counts of all columns and of all pairs of columns, and what follows from these.
+"""A model of a wide table from noisy counts of columns and pairs of columns, and its joint tables.
 
 A table over some columns is the one with the most entropy among all that agree with the counts of its columns and
 pairs: cells are multiplied until they add up to each pair (iterative proportional fitting). So no more is said of

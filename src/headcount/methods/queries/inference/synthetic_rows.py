@@ -1,4 +1,4 @@
-"""Synthetic rows: a table like the real one, drawn from a model of released numbers, with a value for each bin.
+"""Synthetic rows drawn from a released pair model, with a value for each bin.
 
 A listed value stands for itself, and everything else is missing. Of a bin of numbers each is as likely as any
 other one: whole numbers where the edges are whole.

@@ -1,4 +1,4 @@
-"""Cells of a grid, estimated without bias from what was measured of them: from themselves, or from contrasts.
+"""Unbiased estimates of grid cells from noisy cells or noisy contrasts (least squares).
 
 Contrasts (:mod:`headcount.bounds.grid.contrasts`) are linear in the cells, and all components of a grid
 (:mod:`headcount.methods.queries.components`) are told apart by them. So least squares needs no solver: what was

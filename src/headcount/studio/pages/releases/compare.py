@@ -1,4 +1,4 @@
-"""Two releases side by side."""
+"""The page that compares two releases."""
 
 from __future__ import annotations
 

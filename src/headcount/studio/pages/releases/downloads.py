@@ -1,4 +1,4 @@
-"""What can be taken home from a release: tables as CSV or Parquet, charts as PNG, all of it as a ZIP."""
+"""Downloads of a release: tables as CSV or Parquet, charts as PNG, the folder as a ZIP."""
 
 from __future__ import annotations
 

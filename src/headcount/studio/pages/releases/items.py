@@ -1,4 +1,4 @@
-"""One item of a release: its count, how it spreads over contexts, and what belongs to it; tags of a resource."""
+"""Pages of one item (counts by context, related items) and of the tags of a resource."""
 
 from __future__ import annotations
 

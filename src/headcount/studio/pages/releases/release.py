@@ -1,4 +1,4 @@
-"""A release: its ranking or whatever it is about, searched and sorted; contexts, heat map, topics; its promise."""
+"""Pages of a release: tables with search, contexts, heat map, topics, charts, guarantee."""
 
 from __future__ import annotations
 

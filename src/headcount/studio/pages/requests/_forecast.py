@@ -1,4 +1,4 @@
-"""Forecasts on pages: how far off a release would be, told to whoever asks before they pay.
+"""The forecast part of request pages: predicted errors from public figures or an earlier release.
 
 They are made of figures that are typed in, or of a release that who asks may see; no log is opened.
 """

@@ -1,4 +1,4 @@
-"""Outlooks on pages: what a request would promise and cost, as it is typed, for curators and analysts alike."""
+"""The plan part of request pages: guarantee, cost and noise of a request while it is typed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: what was asked for, how far it is, what came of it. Analysts see their own, and none of the progress."""
+"""Pages of jobs: request, progress, outcome. Analysts see their own jobs, without progress."""
 
 from __future__ import annotations
 

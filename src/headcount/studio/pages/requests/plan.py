@@ -1,4 +1,4 @@
-"""Planning a release, for curators: what it will promise, cost and be worth, as one types; then it is asked for.
+"""The request page of curators: guarantee, cost and expected error of a release, then its job.
 
 Nothing on this page reads an event: plans are made of what is public, and figures are typed in or were released.
 """

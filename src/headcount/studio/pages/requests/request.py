@@ -1,4 +1,4 @@
-"""Asking for a release within one's own budget: what it costs and how far off it will be, before anything is paid.
+"""The request page of analysts: guarantee, cost and expected error within one's own budget.
 
 Nothing here reads an event: plans are made of what is public. Curators ask where they plan.
 """

@@ -1,4 +1,4 @@
-"""Review, for curators: a release as analysts would see it, then it is published or withheld, with a note."""
+"""The review page of curators: a release is published or withheld, with a title and a note."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two releases side by side: how much each count differs, and whether it can be told apart from no difference.
+"""Differences of the counts of two releases, with intervals, and whether they are significant.
 
 The interval of a difference goes from ``low`` of one less ``high`` of the other to ``high`` less ``low``. If both
 intervals hold with probability p, it holds with 2p − 1 at least, however the two releases hang together; and it

@@ -1,4 +1,4 @@
-"""What can be taken home: a table as CSV or Parquet, and the whole release as a ZIP of its folder.
+"""Downloads: a table as CSV or Parquet, and the release folder as a ZIP.
 
 A spreadsheet takes a text that begins with one of ``= + - @`` for a formula, and would run it. In CSV such a text
 begins with an apostrophe instead; Parquet and the ZIP hold everything as it was released.

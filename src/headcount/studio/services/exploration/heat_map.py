@@ -1,4 +1,4 @@
-"""Items across contexts, as a grid: the most counted ones, or those that a search finds."""
+"""The heat map: counts of the first or searched items in each context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One item: its place and count, how it spreads over contexts, where it stands out, and what belongs to it."""
+"""The profile of one item: rank, count, counts by context, lift, and related items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands out where: items that are more popular in one context than they are in general, beyond the noise.
+"""Lift: items more popular in a context than in general, significantly beyond the noise.
 
 An item is expected to have in a context what it has in general, times the part that the context has of all counts.
 It stands out if its count there is above that by more than noise would bring for any of the items that were

@@ -1,4 +1,4 @@
-"""A release that is open: its tables ready to be looked through, its names, and the models in it."""
+"""An open release: its searchable tables, item labels and models, cached while it is open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Releases that are open: those looked at last are kept in memory, up to so many bytes."""
+"""A cache of open releases, least recently used first out, bounded in bytes."""
 
 from __future__ import annotations
 

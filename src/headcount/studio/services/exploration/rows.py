@@ -1,4 +1,4 @@
-"""Rows of a table as a page shows them: names that lead on, rounded numbers, and a bar with its interval.
+"""Table rows formatted for pages: links, rounded numbers, and bars with confidence intervals.
 
 Numbers are rounded as everywhere: low downwards and high upwards, so that rounding never undercuts an interval.
 """

@@ -1,4 +1,4 @@
-"""What is made once and kept: whoever asks for the same at the same time waits for it, and nobody else does."""
+"""A thread-safe cache that computes each key once: concurrent callers of a key wait for one computation."""
 
 from __future__ import annotations
 

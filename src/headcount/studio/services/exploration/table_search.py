@@ -1,4 +1,6 @@
-"""Any released table, searched, sorted and paged: quick with 100,000 rows and more.
+"""Search, sorting and paging of any released table, fast with 100,000 rows and more.
+
+Tables of one release are opened in ``opened``; rows are formatted for pages in ``rows``.
 
 Texts are folded once, and only those that differ: a search looks at each different text, and then at who has it.
 What was sorted once by a column stays sorted. Items, tags and resources are found by their ids and labels.

@@ -1,4 +1,4 @@
-"""What there is to see of a release: the tables and views that make sense for what it holds."""
+"""The views that a release offers (tables, contexts, heat map, topics, tags) and their titles."""
 
 from __future__ import annotations
 

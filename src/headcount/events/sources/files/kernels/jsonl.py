@@ -1,4 +1,4 @@
-"""The compiled loop that reads JSON lines, each line by itself, and keeps numbers as they are written.
+"""Compiled kernel that splits JSON lines into member texts; numbers are kept as written.
 
 The grammar is that of RFC 8259. A line that is not an object has only missing values, and so have members that
 are absent, null, lists or objects; of two members of the same name the last one counts.

@@ -1,4 +1,4 @@
-"""Compiled loops that read numbers and times from text, each text by itself.
+"""Compiled kernels that parse integers, decimal numbers and ISO 8601 times from single texts.
 
 Texts come as one array of bytes and where each of them begins and ends. Blanks around them do not count.
 """

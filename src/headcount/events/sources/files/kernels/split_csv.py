@@ -1,4 +1,4 @@
-"""The compiled loop that splits lines of delimited text into cells, each line by itself.
+"""Compiled kernel that splits lines of delimited text into cells, each line independently.
 
 A cell in quotes may hold the delimiter, and a quote written twice; it ends at its own line whatever it holds, so
 that no line can change how another one is read.
