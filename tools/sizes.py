@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "headcount"
-RESTS_ON = ("events", "bounding", "noise", "engines", "budget", "curator", "ledger")
+RESTS_ON = ("events", "bounds", "noise", "engines", "accounting", "run", "ledger")
 """What must be right for a promise to hold, whatever the rest does; the methods have proofs of their own."""
 
 

@@ -15,8 +15,8 @@ MORE = EstimatedActivity(np.array([10.0, 40.0]), np.array([50.0, 5.0]))
 COUNTS = np.array([250.0, 0.0])
 
 
-def may_add(*, distinct: bool, of_one_item: float = 0.0) -> list[float]:
-    options = {"ratio": 0.0, "of_one_item": of_one_item}
+def may_add(*, distinct: bool, per_item: float = 0.0) -> list[float]:
+    options = {"ratio": 0.0, "per_item": per_item}
     additions: list[float] = (
         UndetectedUsers.among(OBSERVED, MORE, 100, distinct=distinct, **options).may_add(COUNTS).tolist()
     )
@@ -38,7 +38,7 @@ def test_under_a_cap_a_few_may_have_one_item_alone() -> None:
     assert 60 < capped.per_item < 75
     assert UserEstimates(OBSERVED, MORE, distinct=True, cap=30).per_item == 0
     assert UserEstimates(OBSERVED, MORE, distinct=False).per_item == 0
-    more = np.subtract(may_add(distinct=False, of_one_item=66), may_add(distinct=False))
+    more = np.subtract(may_add(distinct=False, per_item=66), may_add(distinct=False))
     assert more == pytest.approx([66, 66])
 
 

@@ -122,7 +122,7 @@ def test_the_size_of_what_privacy_rests_on(capsys: pytest.CaptureFixture[str]) -
         r"That is ([\d,]+) of ([\d,]+) lines\. .*: ([\d,]+) lines", section("What privacy rests on")
     )
     assert figures
-    first = sizes.size_of(["bounding", "noise", "budget", "curator"])
+    first = sizes.size_of(["bounds", "noise", "accounting", "run"])
     for number, size in zip(figures.groups(), (sizes.size_of(sizes.RESTS_ON), sizes.whole(), first), strict=True):
         assert int(number.replace(",", "")) == pytest.approx(size.lines, rel=0.05)
     assert f"{sizes.whole().lines:,}" in printed

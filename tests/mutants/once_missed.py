@@ -98,15 +98,15 @@ _DIRECTIONS, _RANKS = (
 JOINT_CHOICES = (
     Mutant(
         "a user above all quantiles is forgotten", _DIRECTIONS,
-        "steps(below, of))", "steps(below, of)[:-1])", _checked(check_directions),
+        "user_steps(below, denominator))", "user_steps(below, denominator)[:-1])", _checked(check_directions),
     ),
     Mutant(
         "a user above all quantiles is forgotten, in exact scores", _DIRECTIONS,
-        "steps(below, of))", "steps(below, of)[:-1])", _checked(check_choices),
+        "user_steps(below, denominator))", "user_steps(below, denominator)[:-1])", _checked(check_choices),
     ),
     Mutant(
         "a user below all quantiles is forgotten", _DIRECTIONS,
-        "steps(below, of))", "steps(below, of)[1:])", _checked(check_choices),
+        "user_steps(below, denominator))", "user_steps(below, denominator)[1:])", _checked(check_choices),
     ),
     Mutant(
         "the spread of joint choices is that of the lowest quantile",
@@ -115,11 +115,11 @@ JOINT_CHOICES = (
     ),
     Mutant(
         "the spread of a single choice is that of users below", _RANKS,
-        "2 * max(below, of - below) * most", "2 * (of - below) * most", _checked(check_choices),
+        "2 * max(below, denominator - below) * most", "2 * (denominator - below) * most", _checked(check_choices),
     ),
     Mutant(
         "a user above all quantiles is forgotten, in a replay", _DIRECTIONS,
-        "steps(below, of))", "steps(below, of)[:-1])", replayed(quantile_cases),
+        "user_steps(below, denominator))", "user_steps(below, denominator)[:-1])", replayed(quantile_cases),
     ),
 )  # fmt: skip
 
@@ -226,8 +226,7 @@ LIMITS = (
     Mutant(
         "pairs of one item more than a limit above "
         "5", "engines.local.measures.rating_sums:measure_rating_covariance",
-        'settings = (bound.limit,', 'settings = (bound.limit + (bound.limit > '
-        '5),', _checked(check_limits, RatingCovariance),
+        "bound.limit,", "bound.limit + (bound.limit > 5),", _checked(check_limits, RatingCovariance),
     ),
 )  # fmt: skip
 

@@ -61,15 +61,15 @@ class Plant:
         return neighbouring_logs.PLANTED[self.group]() if self.family == "sources" else GROUPS[self.group]()
 
 
-_BOUNDS = "__import__('headcount.bounds').bounding"
+_BOUNDS = "__import__('headcount.bounds').bounds"
 _USERS = f"engine.measure(log, {_BOUNDS}.Raters(), bytes(16)).sensitive_values[0]"
 
 
 def _resealed(values: str, like: str) -> str:
     """Say other values with the sensitivity of these."""
     return (
-        f"__import__('headcount.bounds.bounded').bounding.bounded.Bounded({values}, {like}.sensitivity, "
-        f"__import__('headcount.bounds.bounded').bounding.bounded.SEAL, unit={like}.unit)"
+        f"__import__('headcount.bounds.bounded').bounds.bounded.Bounded({values}, {like}.sensitivity, "
+        f"__import__('headcount.bounds.bounded').bounds.bounded.SEAL, unit={like}.unit)"
     )
 
 
@@ -89,10 +89,10 @@ ISSUE = (
     ),
     Plant(
         "kept tags are chosen by exact weights", "tags", "tags", "methods.tags.model:TagModel.release",
-        "exact = engine.measure(tagged, found.next(norm), UNDRAWN)",
-        f"exact = engine.measure(tagged, {_BOUNDS}.TagWeights(norm), UNDRAWN).sensitive_values\n"
-        "    found.kept_tags.sort(); found.kept_tags[:] = sorted((-exact).argsort()[: found.kept_tags.size])\n"
-        "    exact = engine.measure(tagged, found.next(norm), UNDRAWN)",
+        "exact = engine.measure(tagged, measured.next(norm), NO_SECRET)",
+        f"exact = engine.measure(tagged, {_BOUNDS}.TagWeights(norm), NO_SECRET).sensitive_values\n"
+        "    measured.kept_tags.sort(); measured.kept_tags[:] = sorted((-exact).argsort()[: measured.kept_tags.size])\n"
+        "    exact = engine.measure(tagged, measured.next(norm), NO_SECRET)",
     ),
     Plant(
         "items in pairs are chosen by exact counts", "neighbours", "neighbours",
@@ -113,7 +113,7 @@ COUNTS = (
         "the records of heavy users are not cut", "counts", "lpa",
         "methods.counts.simple_random:SimpleRandom.release",
         "noised = noised_tables(",
-        "free = (engine or LocalEngine()).measure(log, Sample(2**31 - 1), bytes(16))\n"
+        "free = (engine or LocalEngine()).measure(log, SampleRecords(2**31 - 1), bytes(16))\n"
         "    counts = type(counts)("
         + _resealed("free.items.sensitive_values", "counts.items") + ", "
         + _resealed("free.edges.sensitive_values", "counts.edges") + ")\n"
@@ -122,9 +122,9 @@ COUNTS = (
     Plant(
         "the limit is that of the most active person", "counts", "adaptive",
         "methods.counts.adaptive:Adaptive.release",
-        'limit = self.limit or choose_threshold(log, users, costs, max_records, grants["shares"].price)',
+        'limit = self.limit or choose_threshold(log, users, costs, max_records, grants["shares"].cost)',
         "limit = self.limit or 1 + int(max("
-        f"engine.measure(log, {_BOUNDS}.Activity('items', 99), bytes(16)).sensitive_values.nonzero()[0], default=0"
+        f"engine.measure(log, {_BOUNDS}.ActivityHistogram('items', 99), bytes(16)).sensitive_values.nonzero()[0], default=0"
         "))",
     ),
     Plant(
@@ -209,7 +209,7 @@ RANKINGS = (
         "which way is taken hangs on exact activity", "rankings", "rankings",
         "methods.rankings.top_k:DirectTopK._counted",
         "if not (counts.find_more(log, self.k, draw.scale) if grant.delta else counts.pays(draw.deviation)):",
-        f"if not engine.measure(log, {_BOUNDS}.Activity('items', 99), bytes(16)).sensitive_values[7:].any():",
+        f"if not engine.measure(log, {_BOUNDS}.ActivityHistogram('items', 99), bytes(16)).sensitive_values[7:].any():",
     ),
     Plant(
         "permute-and-flip is paid with ρ", "rankings", "rankings", "noise.selection.top_k:choose_top_k",
@@ -246,10 +246,10 @@ SELECTION = (
     Plant(
         "it is told how many items there were", "selection", "selection",
         "methods.partition_selection.plan:Selection.select",
-        'selected = select_by_threshold(engine.measure(item_log, KeySupport(self.limit), noise.key()), grant, '
-        'noise)',
-        "of = engine.measure(item_log, KeySupport(self.limit), noise.key())\n        selected = "
-        "select_by_threshold(of, grant, noise)\n        plan['of'] = len(of.sensitive_ids)",
+        'engine.measure(item_log, KeySupport(self.limit), noise.key()), grant, noise',
+        "(counted := engine.measure(item_log, KeySupport(self.limit), noise.key())), grant, noise\n            )\n"
+        "            plan.update(of=len(counted.sensitive_ids)",
+       
     ),
     Plant(
         "the selected items come in exact order", "selection", "selection",
@@ -311,8 +311,7 @@ TOTALS = (
     ),
     Plant(
         "the mean is of exact records", "totals", "totals", "methods.totals.totals:Totals.release",
-        "rows[1][1], laws[\"records\"])", 'float(exact.records.sensitive_values[0]), '
-        'noise_distributions["records"])',
+        "rows[1][1], laws[\"records\"])", 'float(exact.records.sensitive_values[0]), laws["records"])',
     ),
     Plant(
         "records beyond the limit weigh as much", "totals", "totals",
@@ -366,13 +365,13 @@ NEIGHBOURS = (
     ),
     Plant(
         "relations are released where there are people enough", "neighbours", "neighbours",
-        "methods.recommender.rating_model:PrivateNeighbours.release",
+        "methods.recommender.rating_model:RatingModel.release",
         "self._planned(crowd, log,",
         f"self._planned(1e9 * float({_USERS} > 15), log,",
     ),
     Plant(
         "factors are made with the exact number of people", "neighbours", "neighbours",
-        "methods.recommender.rating_model:PrivateNeighbours.release",
+        "methods.recommender.rating_model:RatingModel.release",
         "support[places], crowd)",
         f"support[places], float({_USERS}))",
     ),
@@ -383,9 +382,9 @@ NEIGHBOURS = (
     ),
     Plant(
         "tastes are made with the exact number of people", "neighbours", "neighbours",
-        "methods.recommender.rating_model:PrivateNeighbours.release",
-        "_likings(support, places, factors, units)",
-        f"_likings(support, places, factors * float({_USERS}) / 15, units)",
+        "methods.recommender.rating_model:RatingModel.release",
+        "_factor_gradients(support, places, factors, units)",
+        f"_factor_gradients(support, places, factors * float({_USERS}) / 15, units)",
     ),
     Plant(
         "half of the sensitivity of pairs is declared", "neighbours", "neighbours",
@@ -422,8 +421,7 @@ TAGS = (
     Plant(
         "resources are declared to move nothing", "tags", "tags",
         "bounds.tags.tag_weights:TagMarginals.sensitivity",
-        'return _add_sensitivities(_unit_length_sensitivity(tags, self.norm), _unit_length_sensitivity(resources, '
-        'self.norm))', 'return _unit_length_sensitivity(tags, self.norm)',
+        "_unit_length_sensitivity(resources, self.norm)", "Sensitivity(0, 0, 0)",
     ),
     Plant(
         "the number of people is exact", "tags", "tags", "methods.tags.model:TagModel.release",
@@ -433,10 +431,10 @@ TAGS = (
     ),
     Plant(
         "topics are of exact tags", "tags", "tags", "methods.tags.model:TagModel.release",
-        "found.take(add(exact, grants[\"pairs\"], noise), norm)",
-        "found.take(add(exact, grants[\"pairs\"], noise), norm)\n"
-        f"    weights = engine.measure(tagged, {_BOUNDS}.TagWeights(norm), UNDRAWN).sensitive_values\n"
-        "    found.kept_tags = found.kept_tags[: max(1, int((weights[found.kept_tags] > 0).sum()))]",
+        "measured.take(add_noise(exact, grants[\"pairs\"], noise), norm)",
+        "measured.take(add_noise(exact, grants[\"pairs\"], noise), norm)\n"
+        f"    weights = engine.measure(tagged, {_BOUNDS}.TagWeights(norm), NO_SECRET).sensitive_values\n"
+        "    measured.kept_tags = measured.kept_tags[: max(1, int((weights[measured.kept_tags] > 0).sum()))]",
     ),
 )  # fmt: skip
 
@@ -444,7 +442,7 @@ QUERIES = (
     Plant(
         "the worst query is taken, not drawn", "queries", "mwem", "methods.queries.mwem:run_mwem_rounds",
         'worst = choose_candidate(scores, grants[f"choose {place}"], noise)',
-        'worst = int(scores.sensitive_gaps.argmin()); grants[f"choose_candidate {place}"].spend()',
+        'worst = int(scores.sensitive_gaps.argmin()); grants[f"choose {place}"].spend()',
     ),
     Plant(
         "distances are compared without noise", "queries", "pmw",
@@ -511,7 +509,7 @@ QUERIES = (
 def _released(value: str) -> dict[str, str]:
     """Say where a number becomes a part of release.json."""
     return {
-        "where": "run.curator:Curator._run", "old": "told_of = {", "new": f'told_of = {{"more": {value}, ',
+        "where": "run.curator:Curator._run", "old": "description = {", "new": f'description = {{"more": {value}, ',
     }  # fmt: skip
 
 

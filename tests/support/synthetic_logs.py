@@ -177,7 +177,7 @@ def grouped(method: Method, log: EventLog, epsilon: str, *, table: str = "items"
     """Release one table with GS-R, GS-S or GS, and see how."""
     module = "random_groups" if method.name == "gs-r" else "sampled_groups"
     with (
-        watched(f"counts.{module}.smoothed") as smoothed,
+        watched(f"methods.counts.smoothing.{module}.smoothed") as smoothed,
         watched("methods.counts.smoothing.random_groups.add_noise") as added,
     ):
         release = method.release(log, Grant(epsilon), SeededNoise(seed), ReferenceEngine())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 from headcount._internal.spelling import document_parameters, translate_flags
 from headcount.accounting.budget import Amount
 from headcount.accounting.noise_distributions import NoiseKind
-from headcount.api.option_types import NeighboursOptions, QueryOptions, ReleaseOptions, TagsOptions
+from headcount.api.option_types import QueryOptions, RecommenderOptions, ReleaseOptions, TagsOptions
 from headcount.engines.choose import engine_for
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
@@ -117,7 +117,7 @@ def rank(
     return _released(RankRequest, _counted(log), locals())
 
 
-@_asking(RecommenderRequest, NeighboursOptions)
+@_asking(RecommenderRequest, RecommenderOptions)
 def fit_neighbours(
     log: EventLog,
     *,
@@ -133,7 +133,7 @@ def fit_neighbours(
     analyst: str | None = None,
     again: bool = False,
     engine: Engine | None = None,
-    **options: Unpack[NeighboursOptions],
+    **options: Unpack[RecommenderOptions],
 ) -> NeighbourModel:
     """Fit a model under user-level differential privacy, and return it: it may be kept and shared.
 

@@ -1,4 +1,4 @@
-"""Generated ``TypedDict`` types of each method family's options; written by ``tools/option_types.py``."""
+"""The options of methods, as keywords: ``tools/option_types.py`` writes them from the methods."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TagsOptions(TypedDict, total=False):
     topics: int
 
 
-class NeighboursOptions(TypedDict, total=False):
+class RecommenderOptions(TypedDict, total=False):
     """Options of the methods of neighbours.
 
     by: of pncf-predictions-published

@@ -339,7 +339,7 @@ def test_scores_accept_only_sealed_values(given_: Any) -> None:
         capped_total_scores(given_, 1, Fraction(1))
     with pytest.raises(TypeError, match="Bounded values alone"):
         tail_scores(given_, [0], [0.0])
-    with pytest.raises(TypeError, match="Rows alone"):
+    with pytest.raises(TypeError, match="CappedRecords alone"):
         scaled_scores(given_, Fraction(1))
 
 

@@ -161,7 +161,7 @@ CHECKS: Mapping[str, Callable[[], None]] = {
     "rho_of_picks": check_picks,
     "delta_of": check_picks,
     "scale_for": check_scales,
-    "scale_of_picks": check_scales,
+    "scale_for_picks": check_scales,
     "sigma_for": check_scales,
     "epsilon_within": check_scales,
 }

@@ -310,10 +310,14 @@ def check_keeps_all_it_may(engine: Engine) -> None:
 
     full()
     # one item in two contexts is within a limit of one item, and above one of one pair: rare above
-    twice = Case(rows=((0, 0, CONTEXTS[0], 1), (0, 0, CONTEXTS[1], 1)), contexts=True, counting="users")
+    rows = ((0, 0, CONTEXTS[0], 1), (0, 0, CONTEXTS[1], 1))
+    twice = Case(rows=rows, contexts=True, counting="users")
     _check_counts(
         twice, *_values(engine.measure(twice.log(), WeightToThreshold(1), bytes(16))), WeightToThreshold(1)
     )
+    # two records of one item come to 4 in squares, those of its two pairs to 2: a limit of 3 tells them apart
+    twice, squares = Case(rows=rows, contexts=True, counting="records"), WeightToThreshold(3, "l2")
+    _check_counts(twice, *_values(engine.measure(twice.log(), squares, bytes(16))), squares)
 
 
 def _check_counts(case: Case, items: NDArray[np.int64], edges: NDArray[np.int64], bound: CountBound) -> None:

@@ -376,7 +376,7 @@ def test_the_driver_reads_a_frame_partition_by_partition(engine: SparkEngine) ->
 
 def test_what_is_no_sum_is_refused_before_anything_is_reserved() -> None:
     request, charging = request_of(ReleaseRequest, epsilon="1", method="dpsense-s"), mock.Mock()
-    with pytest.raises(UsageError, match=r"SparkEngine cannot measure Records.*use --engine local"):
+    with pytest.raises(UsageError, match=r"SparkEngine cannot measure RecordCap.*use --engine local"):
         Curator(engine=SparkEngine(), charging=charging).prepare(request, EventLog.of([("a", "b")], items=["b"]))
     assert not charging.mock_calls
 

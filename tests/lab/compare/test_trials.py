@@ -235,7 +235,7 @@ def test_a_trial_may_run_any_function(log: EventLog) -> None:
 
 def test_the_noise_of_papers_outlives_a_move_of_their_code() -> None:
     trial = Trial.of("log", "cim", epsilon="1", function="headcount.lab.replicate.cim:answered")
-    assert '"function":"headcount.lab.replicate.cim:answered"' in trial.identity
+    assert '"function":"headcount.lab.papers.cim:answered"' in trial.identity
 
 
 def test_usual_measures_are_the_metrics(log: EventLog) -> None:
@@ -254,7 +254,7 @@ def test_usual_measures_are_the_metrics(log: EventLog) -> None:
 
 def test_measures_have_stable_names() -> None:
     named = reference_of(partial(measure_tables, metrics.kl_divergence))
-    assert named == "headcount.lab.compare.measures:each_table(headcount.lab.compare.metrics:kl_divergence)"
+    assert named == "headcount.lab.compare.measures:measure_tables(headcount.lab.compare.metrics:kl_divergence)"
     with pytest.raises(ValueError, match="another process"):
         reference_of(lambda: 1)
     assert resolve_reference("numpy:float64") is np.float64

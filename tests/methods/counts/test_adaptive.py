@@ -56,7 +56,7 @@ from tests.support.synthetic_logs import (
 # each of at most 36 weights is cut down to a whole multiple of 2^-16
 NEARLY = dict.fromkeys([("add", 5), *(("add_gaussian", step) for step in (2, 3, 4))], 1 - 36 / (1 << 16))
 # a limit of the closer look that is the same for all logs
-AGAIN = {"headcount.adaptive.refinement.estimate.Few.best_limit": lambda *_: 2}
+AGAIN = {"headcount.adaptive.refinement.estimate.SubsetModel.best_limit": lambda *_: 2}
 SPECIAL = {
     "adaptive": Special({"stages": ("activity", "shares", "first", "items", "edges"), "forced": AGAIN}, NEARLY)
 }
@@ -167,7 +167,10 @@ def test_every_histogram_is_paid_for(what: What, counting: Counting) -> None:
 
 def test_shares_can_be_given() -> None:
     shares = {"activity": "0.2", "shares": "0.1", "first": "0.08", "items": "0.4", "edges": "0.22"}
-    with watched("adaptive.heavy_user_counts.add_noise") as added, watched("adaptive.refinement.measure.add_noise") as again:
+    with (
+        watched("adaptive.heavy_user_counts.add_noise") as added,
+        watched("adaptive.refinement.measure.add_noise") as again,
+    ):
         release = released(town(60, 8, 5), "2", limit=3, shares={name: Decimal(shares[name]) for name in shares})
     assert scale_of(release.noise["activity"]) == 1 / (2 * Fraction(2, 10))
     assert scale_of(added[-1].result.distribution) == 1 / (2 * Fraction(1, 10))
@@ -320,7 +323,10 @@ def test_light_users_count_in_full_whatever_heavy_ones_do() -> None:
 
 def test_both_groups_get_noise_that_pays_for_the_limit() -> None:
     """In whole numbers for light users, whose records count whole, and in fractions for heavy ones."""
-    with watched("adaptive.heavy_user_counts.add_noise") as added, watched("methods.counts.adaptive.shrink_groups") as drafts:
+    with (
+        watched("adaptive.heavy_user_counts.add_noise") as added,
+        watched("methods.counts.adaptive.shrink_groups") as drafts,
+    ):
         release = released(town(60, 8, 5), "3", limit=3, what="items")
     _, heavy, light, *_ = added
     for call, unit in ((light, 1), (heavy, FIXED_POINT)):

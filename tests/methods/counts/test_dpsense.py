@@ -219,7 +219,10 @@ def test_a_single_column() -> None:
 
 def test_the_choice_takes_a_tenth() -> None:
     for kind, module in zip(BOTH, ("dpsense", "dpsense_scaled"), strict=True):
-        with watched(f"counts.{module}.choose") as chosen, watched("methods.counts.dpsense.add_noise") as added:
+        with (
+            watched(f"methods.counts.{module}.choose_candidate") as chosen,
+            watched("methods.counts.dpsense.add_noise") as added,
+        ):
             kind().release(people(3, 1, d=4), Grant("2"), SeededNoise(1), ReferenceEngine())
         assert chosen[0].given[1].exact == Fraction(2, 10)
         assert added[0].given[1].exact == Fraction(18, 10)

@@ -339,7 +339,7 @@ def test_a_choice_accepts_nothing_but_scored_candidates(forgery: Any) -> None:
 
 
 def test_scored_candidates_come_from_scores_alone() -> None:
-    with pytest.raises(TypeError, match=r"made by headcount\.bounding alone"):
+    with pytest.raises(TypeError, match=r"made by headcount\.bounds alone"):
         Scored(np.array([1, 2]), 1, object())
 
 

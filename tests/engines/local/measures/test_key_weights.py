@@ -104,7 +104,7 @@ def test_weights_tell_nothing_of_themselves() -> None:
     weights = seal_key_weights(pa.array(["tea"]), np.array([3]), [True], KeyWeights("shares"))
     assert (repr(weights), repr(HINTS)) == ("<BoundedKeyWeights by shares>", "<KeyHints>")
     assert not hasattr(weights, "__len__")
-    with pytest.raises(TypeError, match="bounding alone"):
+    with pytest.raises(TypeError, match="bounds alone"):
         BoundedKeyWeights(pa.array(["tea"]), np.array([3]), KeyWeights("shares"), object())
 
 

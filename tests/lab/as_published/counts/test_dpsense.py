@@ -96,7 +96,10 @@ def test_negative_counts_become_zero_and_nothing_else_changes(published: Any, ou
 @pytest.mark.parametrize(("kind", "module"), list(zip(BOTH, ("dpsense", "dpsense_scaled"), strict=True)))
 @pytest.mark.parametrize("choice", ["0.1", 0.25, "0.5"])
 def test_the_budget_split_can_be_declared(kind: Any, module: str, choice: Any) -> None:
-    with watched(f"counts.{module}.choose") as chosen, watched("methods.counts.dpsense.add_noise") as added:
+    with (
+        watched(f"methods.counts.{module}.choose_candidate") as chosen,
+        watched("methods.counts.dpsense.add_noise") as added,
+    ):
         kind(choice=choice).release(people(3, 1, d=4), Grant("2"), SeededNoise(1), ReferenceEngine())
     share = Fraction(str(choice))
     assert (chosen[0].given[1].exact, added[0].given[1].exact) == (2 * share, 2 * (1 - share))

@@ -134,7 +134,7 @@ def test_our_own_thresholds_are_marked_as_ours(name: str) -> None:
 
 
 def test_the_paper_names_the_file() -> None:
-    files = {path.name for path in resources.files("headcount.lab.replicate").iterdir()}
+    files = {path.name for path in resources.files("headcount.lab.replicate.claims").iterdir()}
     assert {f"{name.replace('-', '_')}.toml" for name in FILES} == {
         path for path in files if path.endswith(".toml")
     }

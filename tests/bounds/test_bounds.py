@@ -181,7 +181,7 @@ def test_what_bounds_make_carries_its_unit_and_admission() -> None:
 def test_bounded_values_cannot_be_forged(seal: object) -> None:
     with pytest.raises(TypeError, match="made by bounds alone"):
         Bounded(np.zeros(3, dtype=np.int64), Sensitivity(1, 1, 1), seal)
-    with pytest.raises(TypeError, match=r"made by headcount\.bounding alone"):
+    with pytest.raises(TypeError, match=r"made by headcount\.bounds alone"):
         Scored(np.zeros(3, dtype=np.int64), 1, seal)
 
 
