@@ -99,6 +99,7 @@ def test_families_import_methods_lazily() -> None:
     packages = {family.package for family in FAMILIES.values()}
     light = {
         "headcount",
+        "headcount.methods.totals",
         "headcount.methods.registry",
         "headcount.methods.family",
         "headcount.errors",

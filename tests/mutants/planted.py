@@ -62,6 +62,7 @@ class Plant:
 
 
 _BOUNDS = "__import__('headcount.bounds').bounds"
+_ACTIVITY = f"{_BOUNDS}.ActivityHistogram('items', 99)"
 _USERS = f"engine.measure(log, {_BOUNDS}.Raters(), bytes(16)).sensitive_values[0]"
 
 
@@ -91,7 +92,7 @@ ISSUE = (
         "kept tags are chosen by exact weights", "tags", "tags", "methods.tags.model:TagModel.release",
         "exact = engine.measure(tagged, measured.next(norm), NO_SECRET)",
         f"exact = engine.measure(tagged, {_BOUNDS}.TagWeights(norm), NO_SECRET).sensitive_values\n"
-        "    measured.kept_tags.sort(); measured.kept_tags[:] = sorted((-exact).argsort()[: measured.kept_tags.size])\n"
+        "    kept = measured.kept_tags; kept.sort(); kept[:] = sorted((-exact).argsort()[: kept.size])\n"
         "    exact = engine.measure(tagged, measured.next(norm), NO_SECRET)",
     ),
     Plant(
@@ -124,7 +125,7 @@ COUNTS = (
         "methods.counts.adaptive:Adaptive.release",
         'limit = self.limit or choose_threshold(log, users, costs, max_records, grants["shares"].cost)',
         "limit = self.limit or 1 + int(max("
-        f"engine.measure(log, {_BOUNDS}.ActivityHistogram('items', 99), bytes(16)).sensitive_values.nonzero()[0], default=0"
+        f"engine.measure(log, {_ACTIVITY}, bytes(16)).sensitive_values.nonzero()[0], default=0"
         "))",
     ),
     Plant(
@@ -209,7 +210,7 @@ RANKINGS = (
         "which way is taken hangs on exact activity", "rankings", "rankings",
         "methods.rankings.top_k:DirectTopK._counted",
         "if not (counts.find_more(log, self.k, draw.scale) if grant.delta else counts.pays(draw.deviation)):",
-        f"if not engine.measure(log, {_BOUNDS}.ActivityHistogram('items', 99), bytes(16)).sensitive_values[7:].any():",
+        f"if not engine.measure(log, {_ACTIVITY}, bytes(16)).sensitive_values[7:].any():",
     ),
     Plant(
         "permute-and-flip is paid with ρ", "rankings", "rankings", "noise.selection.top_k:choose_top_k",
@@ -249,7 +250,7 @@ SELECTION = (
         'engine.measure(item_log, KeySupport(self.limit), noise.key()), grant, noise',
         "(counted := engine.measure(item_log, KeySupport(self.limit), noise.key())), grant, noise\n            )\n"
         "            plan.update(of=len(counted.sensitive_ids)",
-       
+
     ),
     Plant(
         "the selected items come in exact order", "selection", "selection",

@@ -90,7 +90,7 @@ def test_dark_screens_and_a_change_of_mind(release: Make, visit: Callable[..., V
 def test_estimates_and_activity_are_drawn(adaptive: Make, visit: Callable[..., Visit], scheme: str) -> None:
     users = [900.0, 700.0, 300.0, 80.0, -40.0, 5.0, 0.0]
     window = {"color_scheme": scheme, "viewport": {"width": 360, "height": 800}}
-    opened_page = visit(adaptive(of=("items", "pairs"), users=users, contexts=DAYS), **window)
+    opened_page = visit(adaptive(scopes=("items", "pairs"), users=users, contexts=DAYS), **window)
     assert opened_page.page.locator("[data-chart] svg").count() == 5
     for name in ("activity-1", "activity-2"):
         bars = opened_page.page.locator(f"[data-chart=chart-{name}] svg .mark-rect path")

@@ -260,7 +260,7 @@ def test_names_in_a_ranking_become_no_formula(ranking: Make, tmp_path: Path) -> 
 
 
 def test_the_activity_of_an_adaptive_release_is_exported(adaptive: Make, tmp_path: Path) -> None:
-    saved = adaptive(of=("items", "pairs"), contexts=list(DAYS))
+    saved = adaptive(scopes=("items", "pairs"), contexts=list(DAYS))
     written = write_sheets(saved, tmp_path, "csv")
     assert [path.name for path in written] == ["items.csv", "edges.csv", "activity.csv", "about.txt"]
     with closing((tmp_path / "activity.csv").open(encoding="utf-8", newline="")) as file:

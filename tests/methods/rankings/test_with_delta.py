@@ -101,7 +101,7 @@ def tight(rounds: int, rho: Decimal, share: Decimal | int) -> Decimal:
 @ways
 def test_the_noise_is_what_rho_pays_for(case: Case, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     scales: list[tuple[Fraction, bool]] = []
-    for module, name in ((peeling, "draw"), (top_k_sparse, "draw_sparse")):
+    for module, name in ((peeling, "draw"), (top_k_sparse, "draw_top_k_sparse")):
         real = getattr(module, name)
 
         def draw(

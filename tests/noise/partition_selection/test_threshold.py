@@ -174,7 +174,7 @@ def test_a_grant_without_delta_selects_nothing() -> None:
 
 
 def test_only_support_is_accepted() -> None:
-    with pytest.raises(TypeError, match="SupportCounts alone"):
+    with pytest.raises(TypeError, match="BoundedKeySupport alone"):
         select_by_threshold(np.array([3]), Grant("1", "1e-6"), SeededNoise(1))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="made by headcount"):
         BoundedKeySupport(pa.array(["a"]), np.array([1]), 1, object())

@@ -44,7 +44,7 @@ def test_the_picture_hangs_on_the_released_table_alone(adaptive: Make) -> None:
 
 
 def test_items_and_pairs_get_a_figure_and_a_table(adaptive: Make) -> None:
-    given = adaptive(of=("items", "pairs"), contexts=DAYS, counts="users")
+    given = adaptive(scopes=("items", "pairs"), contexts=DAYS, counts="users")
     for histogram, scope in zip(activity.histograms(given), ("items", "pairs"), strict=True):
         assert [row["of"] for row in histogram.rows] == [scope] * 5
     page = Reader(release_page(given))
@@ -109,7 +109,7 @@ def test_the_page_of_estimates_tells_the_truth(adaptive: Make) -> None:
 
 
 def test_a_name_cannot_break_out_of_it(adaptive: Make) -> None:
-    given = adaptive(of=("pairs", EVIL), contexts=DAYS, context_name=EVIL)
+    given = adaptive(scopes=("pairs", EVIL), contexts=DAYS, context_name=EVIL)
     page = Reader(release_page(given))
     assert "img" not in page.tags
     assert len(page.charts) == 5
