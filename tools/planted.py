@@ -1,4 +1,4 @@
-"""Audit the mutants of ``headcount.lab.audits.planted``: which test detects each, after how many releases.
+"""Audit the mutants of ``tests/mutants/audited``: which test detects each, after how many releases.
 
     python tools/planted.py [--runs 300] [--only WORD]
 
@@ -11,8 +11,8 @@ from __future__ import annotations
 import argparse
 import statistics
 
-from headcount.lab.audit.mutant_audit import RUNS, SearchResult, audit_mutant
-from headcount.lab.audit.mutants import MUTANTS
+from tests.mutants.audited import MUTANTS
+from tests.mutants.audited.audit import RUNS, SearchResult, audit_mutant
 
 
 def cell(search: SearchResult) -> str:

@@ -6,10 +6,10 @@ import statistics
 
 import pytest
 
-from headcount.lab.audit.mutant_audit import audit_mutant
-from headcount.lab.audit.mutants import MUTANTS, Mutant
 from headcount.lab.audit.replay_audit import replay_audit
 from headcount.lab.audit.targets import NAMES, has_edges, pairs_for
+from tests.mutants.audited import MUTANTS, Mutant
+from tests.mutants.audited.audit import audit_mutant
 
 MISSED = ("once in 100,000",)
 RISK = 1e-6 / len(MUTANTS)

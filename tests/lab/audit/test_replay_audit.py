@@ -14,11 +14,11 @@ from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.lab.audit.adjacent_logs import crafted
-from headcount.lab.audit.mutants.mutant import Mutant, Parts
 from headcount.lab.audit.replay_audit import RUNS, replay_audit
 from headcount.lab.audit.targets import NAMES, is_proven, pairs_for, target
 from headcount.noise import NoiseSource
 from headcount.releases.release import Release
+from tests.mutants.audited.mutant import Mutant, Parts
 
 QUICK = ("sra", "top-k", "selection", "histogram", "co-counts")
 ALL = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in NAMES]

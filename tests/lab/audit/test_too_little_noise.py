@@ -20,7 +20,6 @@ from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from headcount.lab.audit.audit import audit
-from headcount.lab.audit.mutants.mutant import declared_one
 from headcount.lab.audit.replay_audit import replay_audit
 from headcount.lab.audit.targets import pairs_for, target
 from headcount.methods.method import Method
@@ -30,6 +29,7 @@ from headcount.methods.recommender.visit_model import VisitModel
 from headcount.methods.registry import build
 from headcount.noise import NoiseSource
 from headcount.releases.release import Release
+from tests.mutants.audited.mutant import declared_one
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from headcount.bounds.bounded import SEAL
 from headcount.engines.engine import Engine
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
-from headcount.lab.audit.mutants.mutant import Mutant, Parts, by_hand, rows_of, with_counts
 from headcount.methods.counts.tables import NoisyTables
 from headcount.methods.rankings.ranking import Ranked
 from headcount.methods.rankings.top_k import DirectTopK
 from headcount.noise import NoiseSource, add_noise, choose_candidate
 from headcount.releases.release import Release
+from tests.mutants.audited.mutant import Mutant, Parts, by_hand, rows_of, with_counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class TrueThreshold(Parts):
 
     least = 1
 
-    def finished(self, release: Release, log: EventLog, counts: BoundedCounts) -> Release:  # noqa: ARG002
+    def finished(self, release: Release, log: EventLog, counts: BoundedCounts) -> Release:
         """Leave out what is rare."""
         enough = pa.array(counts.items.sensitive_values.ravel() >= self.least)
         return replace(release, tables={**release.tables, "items": release.items.filter(enough)})

@@ -12,9 +12,9 @@ from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Grant
 from headcount.bounds import BoundedCounts, take_places
 from headcount.events.log import EventLog
-from headcount.lab.audit.mutants.mutant import Mutant, Parts, by_hand
 from headcount.methods.counts.tables import NoisyTables, noised_tables
 from headcount.noise import NoiseSource, SeededNoise, add_noise
+from tests.mutants.audited.mutant import Mutant, Parts, by_hand
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class FixedSeed(Parts):
         log: EventLog,
         counts: BoundedCounts,
         grants: Mapping[str, Grant],
-        noise: NoiseSource,  # noqa: ARG002
+        noise: NoiseSource,
     ) -> NoisyTables:
         """Draw the same noise in every run."""
         return noised_tables(log, counts, grants, SeededNoise(7))

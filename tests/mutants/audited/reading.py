@@ -14,10 +14,10 @@ from headcount.bounds import BoundedCounts
 from headcount.errors import DataError
 from headcount.events.log import EventLog
 from headcount.events.sources.source import open_source
-from headcount.lab.audit.mutants.mutant import Mutant, Parts, noised_with, records_per_user, rows_of, with_counts
 from headcount.methods.counts.tables import NoisyTables
 from headcount.noise import NoiseSource
 from headcount.releases.release import Release
+from tests.mutants.audited.mutant import Mutant, Parts, noised_with, records_per_user, rows_of, with_counts
 
 _SELDOM = 100_000
 
@@ -51,7 +51,7 @@ class InferredType(Parts):
 class NotANumber(Parts):
     """A mean that a single gap turns into no number, and everything with it."""
 
-    def finished(self, release: Release, log: EventLog, counts: BoundedCounts) -> Release:  # noqa: ARG002
+    def finished(self, release: Release, log: EventLog, counts: BoundedCounts) -> Release:
         """Scale counts by a sum over all rows, in which a gap is NaN."""
         column = rows_of(log)[str(log.roles.item)]
         total = np.sum(pc.fill_null(pc.cast(column, pa.float64()), np.nan).to_numpy()) + 1

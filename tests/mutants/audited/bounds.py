@@ -14,7 +14,9 @@ from headcount.bounds import BoundedCounts, SampleRecords
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.events.sources.source import open_source
-from headcount.lab.audit.mutants.mutant import (
+from headcount.noise import NoiseSource
+from headcount.releases.release import Release
+from tests.mutants.audited.mutant import (
     EVERYTHING,
     Mutant,
     Parts,
@@ -23,8 +25,6 @@ from headcount.lab.audit.mutants.mutant import (
     rows_of,
     with_counts,
 )
-from headcount.noise import NoiseSource
-from headcount.releases.release import Release
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class NoLimit(Parts):
         """Count every record."""
         return declared(engine.measure(log, SampleRecords(EVERYTHING), noise.key()), self.limit)
 
-    def finished(self, release: Release, log: EventLog, counts: BoundedCounts) -> Release:  # noqa: ARG002
+    def finished(self, release: Release, log: EventLog, counts: BoundedCounts) -> Release:
         """Cut the noisy counts."""
         return with_counts(release, log, np.clip(release.items["count"].to_numpy(), 0, 10 * self.limit))
 

@@ -55,7 +55,7 @@ class Mutant:
             contexts=edges or sound.contexts, copies=False, called=self.name,
         )  # fmt: skip
 
-    def make(self, name: str, parameters: Mapping[str, Any]) -> Method:  # noqa: ARG002 - it is always this one
+    def make(self, name: str, parameters: Mapping[str, Any]) -> Method:
         """Build the broken method."""
         method: Method = self.kind(**parameters)
         return method
@@ -95,7 +95,7 @@ class Parts(SimpleRandom):
         """Spend the grants on noise."""
         return noised_tables(log, counts, grants, noise)
 
-    def finished(self, release: Release, log: EventLog, counts: BoundedCounts) -> Release:  # noqa: ARG002
+    def finished(self, release: Release, log: EventLog, counts: BoundedCounts) -> Release:
         """Do what is left to be done, from released numbers alone."""
         return release
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from headcount.lab.audit.audit import CONFIDENCE, Finding
-from headcount.lab.audit.mutants import Mutant
 from headcount.lab.audit.replay_audit import ReplayFinding, replay_audit
 from headcount.lab.audit.sequential import audit_sequentially
 from headcount.lab.audit.targets import has_edges, pairs_for
 from headcount.lab.audit.targets_under_audit import Target
+from tests.mutants.audited import Mutant
 
 RUNS = 300
 """Of each log of the most promising pairs, if nothing is found before."""

@@ -15,12 +15,12 @@ from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Bounded, BoundedCounts, SparseCounts, count_scores
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
-from headcount.lab.audit.mutants.mutant import Mutant, Parts, noised_with
 from headcount.methods.counts.tables import NoisyTables, noised_tables
 from headcount.methods.rankings.ranking import Ranked
 from headcount.methods.rankings.top_k import DirectTopK
 from headcount.noise import NoiseSource, choose_top_k
 from headcount.releases.release import Release
+from tests.mutants.audited.mutant import Mutant, Parts, noised_with
 
 DELTA = Decimal("1e-6")
 
