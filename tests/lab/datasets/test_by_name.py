@@ -17,7 +17,8 @@ from headcount.events.encode.passes import EncodedLog
 from headcount.lab.datasets import baskets, downloads, large, stand_ins
 from headcount.lab.datasets import by_name as datasets
 from headcount.lab.datasets.by_name import check_sizes, form_of, load
-from headcount.lab.datasets.entries import AGES, ENTRIES
+from headcount.lab.datasets.downloads import AGES
+from headcount.lab.datasets.entries import ENTRIES
 from headcount.lab.datasets.parsed import Sizes
 from tests.lab.replicate import papers
 

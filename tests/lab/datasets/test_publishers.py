@@ -16,8 +16,7 @@ from headcount.errors import AbsentError, DataError, UsageError
 from headcount.events.encode.passes import EncodedLog
 from headcount.lab.datasets import files, large, user_tables
 from headcount.lab.datasets.by_name import Dataset, form_of, load, save_copy, where_to_get
-from headcount.lab.datasets.entries import ENTRIES
-from headcount.lab.datasets.entry import DatasetEntry
+from headcount.lab.datasets.entries import ENTRIES, DatasetEntry
 from headcount.lab.datasets.parsed import Census, Parsed, Sizes
 from tests.lab.datasets.publishers import COMBINED, OTHER_FORMS, PUBLISHED, TEST, TRAIN, Published, texts
 from tests.lab.replicate import papers

@@ -2,8 +2,7 @@
 
 :func:`load` looks in a folder for the publisher's files first, then for ``NAME.parquet``; what can be had from
 neither may have a stand-in that is made on the spot. What was used is part of the result, and whoever shows a
-number shows it as well. No data comes with the package. What is known of each is in
-:mod:`headcount.lab.datasets.entries`.
+number shows it as well. No data comes with the package. :mod:`headcount.lab.datasets.entries` describes each.
 
 None of this is private: the catalogue of a log is the items that occur in it, as in the papers.
 """
@@ -24,8 +23,7 @@ from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog, read_events
 from headcount.events.sources.source import Source, TableSource, open_source
 from headcount.events.times import LABELS
-from headcount.lab.datasets.entries import ENTRIES
-from headcount.lab.datasets.entry import DatasetEntry, Download
+from headcount.lab.datasets.entries import ENTRIES, DatasetEntry, Download
 from headcount.lab.datasets.files import has_files
 from headcount.lab.datasets.parsed import Census, Parsed, Sizes, whole
 from headcount.lab.datasets.stand_ins import StandInShape, stand_in
@@ -113,8 +111,9 @@ def save_copy(name: str, folder: str | os.PathLike[str], into: str | os.PathLike
     with pq.ParquetWriter(written[0], schema, compression="zstd") as file:
         for batch in parsed.source.batches(columns):
             file.write_batch(batch)
-    if entry.labels[0]:
-        named = {entry.labels[0]: list(parsed.labels), entry.labels[1]: list(parsed.labels.values())}
+    if entry.labels:
+        item, label = entry.labels
+        named = {item: list(parsed.labels), label: list(parsed.labels.values())}
         pq.write_table(pa.table(named), written[1], compression="zstd")
     return written
 
@@ -133,7 +132,7 @@ def where_to_get(name: str) -> str:
         forms = ", or ".join(f"{download.files} ({download.holds})" for download in entry.downloads)
         ways.append(f"get {forms} from {entry.page}{_sizes_text(entry.publisher_says)}")
     if entry.shared:
-        names = f" and {entry.shared[1]}.parquet ({', '.join(entry.labels)})" if entry.labels[0] else ""
+        names = f" and {entry.shared[1]}.parquet ({', '.join(entry.labels)})" if entry.labels else ""
         ways.append(f"put {entry.shared[0]}.parquet ({entry.copy_columns}){names} there")
     return f"{'; or '.join(ways)}; and name the folder with --data or {HOME}"
 
@@ -207,7 +206,7 @@ _MENDED = (
 def _shared(name: str, entry: DatasetEntry, home: Path) -> Dataset:
     source = open_source(home / f"{entry.shared[0]}.parquet")
     labels: dict[Any, str] = {}
-    if entry.labels[0]:
+    if entry.labels:
         named = pq.read_table(home / f"{entry.shared[1]}.parquet", columns=list(entry.labels))
         labels = dict(zip(*(named[column].to_pylist() for column in entry.labels), strict=True))
     if "resource" in source.names:

@@ -19,7 +19,6 @@ from headcount.errors import DataError
 from headcount.lab.datasets.files import Member, bad, delimited, open_member
 from headcount.lab.datasets.parsed import Parsed
 
-ADULT_CELLS = NLTCS_CELLS = 16**4
 NETTRACE_CELLS = 4096
 HOURS_CELLS = 99
 ADULTS = 30_162
