@@ -24,7 +24,7 @@ test-slow: check kernels        ## what takes minutes
 	$(ALONE) $(BIN)/python -m pytest -m slow -n 2
 
 kernels: $(MARK)                ## compile them as a wheel has them, if one has changed
-	-$(BIN)/python tools/prebuild.py --if-changed
+	-$(BIN)/python tools/packaging/prebuild.py --if-changed
 
 check: $(MARK)                  ## style, types, layers
 	$(BIN)/ruff format --check .
@@ -36,16 +36,16 @@ bench: $(BENCH)/.ready kernels  ## the figures of docs/performance.md, against r
 	$(BENCH)/bin/python -m benchmarks --page $(ARGS)
 
 docs: $(MARK)                   ## write again what is generated in docs/, and make the site in build/site
-	$(BIN)/python tools/option_types.py
-	$(BIN)/python tools/cli_reference.py
-	$(BIN)/python tools/method_lists.py
-	$(BIN)/python tools/verdict_tables.py
-	$(BIN)/python tools/papers_page.py
+	$(BIN)/python tools/packaging/option_types.py
+	$(BIN)/python tools/docs/cli_reference.py
+	$(BIN)/python tools/docs/method_lists.py
+	$(BIN)/python tools/docs/verdict_tables.py
+	$(BIN)/python tools/docs/papers_page.py
 	HEADCOUNT_REWRITE=1 $(BIN)/python -m pytest -q -n 0 tests/docs/test_blocks.py -k "plan.md and runs"
-	$(BIN)/python tools/make_site.py
+	$(BIN)/python tools/docs/make_site.py
 
 lock: $(MARK)                   ## pin what is installed now, with hashes and without index addresses
-	$(BIN)/python tools/lock.py
+	$(BIN)/python tools/packaging/lock.py
 
 clean:
 	rm -rf $(VENV) $(BENCH) build .mypy_cache .ruff_cache .pytest_cache .hypothesis headcount-demo benchmarks/.work
@@ -71,6 +71,6 @@ $(BENCH)/.ready: pyproject.toml requirements.lock
 
 $(MARK): $(RUNMARK)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.lock
-	$(BIN)/python tools/browser.py
-	-$(BIN)/python tools/java.py
+	$(BIN)/python tools/packaging/browser.py
+	-$(BIN)/python tools/packaging/java.py
 	@touch $@

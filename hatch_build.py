@@ -21,8 +21,8 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
         """Have the library made, and the wheel be one for this kind of machine."""
         if self.target_name != "wheel" or version == "editable":
             return
-        is_built = subprocess.run([sys.executable, ROOT / "tools" / "prebuild.py"], check=False).returncode == 0  # noqa: S603
-        if is_built:
+        command: list[str | Path] = [sys.executable, ROOT / "tools" / "packaging" / "prebuild.py"]
+        if subprocess.run(command, check=False).returncode == 0:  # noqa: S603
             build_data["artifacts"].append(f"{LIBRARY}/*")
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"

@@ -7,15 +7,15 @@ import argparse
 import signal
 import sys
 
-from benchmarks.bench import Bench, source_digest
-from benchmarks.contest import FAMILIES, rivals_of_families
-from benchmarks.data import SIZES
-from benchmarks.every_row import ROWS
-from benchmarks.kept import Kept
-from benchmarks.measure import CouldNotRunError
-from benchmarks.page import write_page
-from benchmarks.row import Row
-from benchmarks.table import render
+from benchmarks.comparison.rival_environments import FAMILIES, rivals_of_families
+from benchmarks.harness.logs import SIZES
+from benchmarks.harness.measurements import Bench, source_digest
+from benchmarks.harness.processes import CouldNotRunError
+from benchmarks.harness.result_row import Row
+from benchmarks.harness.results import Kept
+from benchmarks.report.performance_page import write_page
+from benchmarks.report.row_registry import ROWS
+from benchmarks.report.tables import render
 
 PATIENCE = 600.0
 INTERRUPTED = 130

@@ -1,4 +1,4 @@
-"""How Sphinx makes the site; tools/make_site.py gives it the pages. Nothing is fetched from another host."""
+"""How Sphinx makes the site; tools/docs/make_site.py gives it the pages. Nothing is fetched from another host."""
 
 from typing import Any
 

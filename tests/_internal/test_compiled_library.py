@@ -68,7 +68,7 @@ def run_in_process(**environment: str) -> dict[str, Any]:
 
 @needs_library
 def test_there_is_a_library_of_this_very_source() -> None:
-    assert CONTENTS, "run tools/prebuild.py, as `make test` does"
+    assert CONTENTS, "run tools/packaging/prebuild.py, as `make test` does"
 
 
 @needs_library
@@ -260,7 +260,11 @@ def test_without_a_library_numba_compiles() -> None:
 @pytest.mark.slow
 @needs_library
 def test_the_list_has_the_frequently_called_kernels() -> None:
-    subprocess.run([sys.executable, ROOT / "tools" / "kernel_list.py", "--check"], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, ROOT / "tools" / "packaging" / "kernel_list.py", "--check"],
+        check=True,
+        capture_output=True,
+    )
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ def packages(requirements: list[str]) -> set[str]:
 
 
 def tool(name: str) -> ModuleType:
-    described = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    described = importlib.util.spec_from_file_location(name, ROOT / "tools" / "docs" / f"{name}.py")
     assert described is not None
     assert described.loader is not None
     module = importlib.util.module_from_spec(described)

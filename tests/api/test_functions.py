@@ -19,7 +19,7 @@ from headcount.errors import CallerError, DataError, UnknownNameError, UsageErro
 from headcount.events.log_parameters import READERS
 from headcount.methods.registry import FAMILIES
 from headcount.methods.request import flags_of
-from tools import option_types
+from tools.packaging import option_types
 
 TABLE = pa.table(
     {
@@ -160,7 +160,7 @@ def test_help_tells_of_every_parameter(function: Callable[..., Any]) -> None:
 
 
 def test_the_types_of_options_are_those_of_the_methods() -> None:
-    """``python tools/option_types.py`` writes them again."""
+    """``python tools/packaging/option_types.py`` writes them again."""
     assert option_types.TARGET.read_text(encoding="utf-8") == option_types.written()
 
 

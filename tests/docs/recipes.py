@@ -77,7 +77,7 @@ class Copy:
     @classmethod
     def in_folder(cls, root: Path) -> Copy:
         """Copy what runs; times are kept, by which compiled kernels are known."""
-        for name in ("src", "tests", "docs", "tools"):
+        for name in ("src", "tests", "docs", "tools", "benchmarks"):
             shutil.copytree(ROOT / name, root / name)
         for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile"):
             shutil.copy(ROOT / name, root)

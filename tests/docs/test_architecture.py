@@ -21,7 +21,7 @@ import headcount as hc
 from headcount import bounds
 from headcount.methods.counts.request import ReleaseRequest
 from headcount.run.curator import Curator
-from tools import sizes
+from tools.docs import package_sizes
 
 PAGE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
 NAME = re.compile(r"`([a-z_]+(?:\.\w+)+)`")
@@ -67,7 +67,7 @@ def test_a_name_that_does_not_exist_is_noticed() -> None:
 
 
 def test_layers_are_the_linters() -> None:
-    assert [re.findall(r"`(\w+)`", row[0]) for row in table("Layers")] == sizes.layers()
+    assert [re.findall(r"`(\w+)`", row[0]) for row in table("Layers")] == package_sizes.layers()
 
 
 def test_every_sealed_type_is_explained() -> None:
@@ -116,15 +116,19 @@ def test_an_event_takes_the_walk(tmp_path: Path) -> None:
 
 
 def test_the_size_of_what_privacy_rests_on(capsys: pytest.CaptureFixture[str]) -> None:
-    assert sizes.main() == 0
+    assert package_sizes.main() == 0
     printed = capsys.readouterr().out
     figures = re.search(
         r"That is ([\d,]+) of ([\d,]+) lines\. .*: ([\d,]+) lines", section("What privacy rests on")
     )
     assert figures
-    first = sizes.size_of(["bounds", "noise", "accounting", "run"])
-    for number, size in zip(figures.groups(), (sizes.size_of(sizes.RESTS_ON), sizes.whole(), first), strict=True):
+    first = package_sizes.size_of(["bounds", "noise", "accounting", "run"])
+    for number, size in zip(
+        figures.groups(),
+        (package_sizes.size_of(package_sizes.RESTS_ON), package_sizes.whole(), first),
+        strict=True,
+    ):
         assert int(number.replace(",", "")) == pytest.approx(size.lines, rel=0.05)
-    assert f"{sizes.whole().lines:,}" in printed
-    assert set(re.findall(r"`(\w+)`\s\(", section("What privacy rests on"))) == set(sizes.RESTS_ON)
-    assert all(sizes.size_of([part]).lines > 0 for layer in sizes.layers() for part in layer)
+    assert f"{package_sizes.whole().lines:,}" in printed
+    assert set(re.findall(r"`(\w+)`\s\(", section("What privacy rests on"))) == set(package_sizes.RESTS_ON)
+    assert all(package_sizes.size_of([part]).lines > 0 for layer in package_sizes.layers() for part in layer)

@@ -63,7 +63,7 @@ def released(name: str, copy: Copy, prepared: Path) -> str:
     copy.follow(RECIPES[name])
     shutil.copytree(prepared, copy.root, dirs_exist_ok=True)
     for tool in ("cli_reference.py", "method_lists.py"):
-        assert copy.run(f"tools/{tool}").returncode == 0
+        assert copy.run(f"tools/docs/{tool}").returncode == 0
     [command] = [block.text for block in RECIPES[name] if block.kind == "text" and not block.mark]
     folder = command.split()[-1]
     assert folder in copy.headcount(command.removeprefix("headcount "))
@@ -85,7 +85,7 @@ def test_a_method_is_everywhere_without_another_line(copy: Copy, prepared: Path)
 
 def test_a_method_keeps_the_contracts(copy: Copy) -> None:
     copy.follow(RECIPES["A method"])
-    assert copy.run("tools/method_lists.py").returncode == 0
+    assert copy.run("tools/docs/method_lists.py").returncode == 0
     files = ("tests/counts/test_weighed.py", "src/headcount/counts/weighed.py", "tests/methods/test_registry.py")
     suites = ("methods", "plans", "replay", "success")
     done = copy.test(
@@ -122,7 +122,7 @@ def test_a_family_is_everywhere_without_another_line(copy: Copy, prepared: Path)
 @pytest.mark.slow
 def test_a_family_keeps_the_contracts(copy: Copy) -> None:
     copy.follow(RECIPES["A family"])
-    assert copy.run("tools/method_lists.py").returncode == 0
+    assert copy.run("tools/docs/method_lists.py").returncode == 0
     suites = ("families", "plans", "replay", "success")
     done = copy.test(
         "tests/regulars", "tests/methods/test_registry.py", "tests/docs/test_pages.py",
@@ -300,7 +300,7 @@ def test_a_paper_is_run_and_judged(copy: Copy, tmp_path: Path) -> None:
     assert [row["verdict"] for row in document["claims"]] == ["reproduced"]
     assert (copy.root / "nobody.html").exists()
     (copy.root / result).write_text(printed, encoding="utf-8")
-    filled = copy.run("tools/verdict_tables.py", result, "--commit", "0123abc")
+    filled = copy.run("tools/docs/verdict_tables.py", result, "--commit", "0123abc")
     assert filled.returncode == 0, filled.stderr
     tested = copy.test("tests/lab/replicate/claims/test_claims.py", "tests/docs/test_verdicts.py", "-k", "nobody")
     assert tested.returncode == 0, tested.stdout

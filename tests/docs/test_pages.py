@@ -41,7 +41,7 @@ def anchors(page: Path) -> set[str]:
 @pytest.mark.parametrize("tool", ["cli_reference.py", "method_lists.py"])
 def test_what_is_generated_is_up_to_date(tool: str) -> None:
     """Asked in a process of its own: Click remembers the help options of commands that other tests ran."""
-    command = [sys.executable, str(ROOT / "tools" / tool), "--check"]
+    command = [sys.executable, str(ROOT / "tools" / "docs" / tool), "--check"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -15,7 +15,7 @@ import pytest
 from headcount.cli.main import main
 from headcount.lab.replicate.claims.claims import read_claims
 from headcount.lab.replicate.registry import PAPERS
-from tools import papers_page
+from tools.docs import papers_page
 
 ROOT = Path(__file__).parents[2]
 COMMANDS, LONGER, DOCUMENTS = papers_page.declared()
@@ -118,7 +118,7 @@ def test_every_command_belongs_to_a_row() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    command = [sys.executable, str(ROOT / "tools" / "papers_page.py"), "--check"]
+    command = [sys.executable, str(ROOT / "tools" / "docs" / "papers_page.py"), "--check"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

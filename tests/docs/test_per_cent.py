@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 SOURCES = [file for kind in ("py", "jinja") for file in sorted((ROOT / "src").rglob(f"*.{kind}"))]
-SOURCES += sorted((ROOT / "tools").glob("*.py"))
+SOURCES += sorted((ROOT / "tools").rglob("*.py"))
 
 CLOSE = re.compile(r"[0-9]%(?![0-9A-Fa-f]{2})")
 """95%, but no letter of an address, such as %20."""

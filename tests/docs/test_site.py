@@ -35,7 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make the site as `make docs` does, in a process of its own: a warning is an error there."""
     out = tmp_path_factory.mktemp("built") / "site"
     done = subprocess.run(
-        [sys.executable, str(TOOLS / "make_site.py"), "--out", str(out)],
+        [sys.executable, str(TOOLS / "docs" / "make_site.py"), "--out", str(out)],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -44,7 +44,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_tool_does_what_its_examples_say() -> None:
-    command = [sys.executable, "-m", "doctest", str(TOOLS / "make_site.py")]
+    command = [sys.executable, "-m", "doctest", str(TOOLS / "docs" / "make_site.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
@@ -119,7 +119,7 @@ def address(site: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    tool = runpy.run_path(str(TOOLS / "browser.py"))
+    tool = runpy.run_path(str(TOOLS / "packaging" / "browser.py"))
     chromium = tool["find"]()
     assert chromium, f"no Chromium was found; {tool['REMEDY']}"
     with sync_playwright() as playwright:

@@ -17,7 +17,7 @@ from headcount.lab.replicate.registry import PAPERS
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
 KEPT = json.loads((ROOT / "docs" / "verdicts.json").read_text(encoding="utf-8"))
-TOOL = runpy.run_path(str(ROOT / "tools" / "verdict_tables.py"))
+TOOL = runpy.run_path(str(ROOT / "tools" / "docs" / "verdict_tables.py"))
 
 
 @pytest.mark.parametrize("name", PAPERS)

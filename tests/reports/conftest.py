@@ -152,7 +152,7 @@ def adaptive() -> Callable[..., Release]:
 
 @pytest.fixture(scope="session")
 def browser_tool() -> dict[str, Any]:
-    return runpy.run_path(str(TOOLS / "browser.py"))
+    return runpy.run_path(str(TOOLS / "packaging" / "browser.py"))
 
 
 @pytest.fixture(scope="session")
@@ -160,7 +160,7 @@ def chromium(browser_tool: dict[str, Any]) -> Path:
     """Return a Chromium; without one the test fails, since a page nobody opened is not known to work."""
     path = browser_tool["find"]()
     if path is None:
-        pytest.fail(f"no Chromium was found; run `python tools/browser.py`, or {browser_tool['REMEDY']}")
+        pytest.fail(f"no Chromium was found; run `python tools/packaging/browser.py`, or {browser_tool['REMEDY']}")
     assert isinstance(path, Path)
     return path
 

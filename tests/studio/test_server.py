@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from benchmarks.studio import Server, free_port
+from benchmarks.performance.studio_load import Server, free_port
 from headcount.studio import server as serving
 from headcount.studio.app import app_for_studio
 from headcount.studio.server import DeadlineProtocol, config_of

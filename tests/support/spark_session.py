@@ -14,7 +14,7 @@ from headcount.engines.spark.engine import SparkEngine
 from headcount.engines.spark.session import open_session
 from headcount.errors import SurroundingsError
 
-JAVA_TOOL = Path(__file__).parents[2] / "tools" / "java.py"
+JAVA_TOOL = Path(__file__).parents[2] / "tools" / "packaging" / "java.py"
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # jobs are too short to be worth compiling well
 CONF = {
     "spark.master": "local[2, 3]",
@@ -32,7 +32,7 @@ def session() -> Any:
     try:
         os.environ.update(runpy.run_path(str(JAVA_TOOL))["environment"]())
     except SurroundingsError as error:
-        pytest.skip(f"NOT TESTED: {error}, or run `python tools/java.py`")
+        pytest.skip(f"NOT TESTED: {error}, or run `python tools/packaging/java.py`")
     os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK)
     return open_session(CONF)
 

@@ -1,8 +1,8 @@
 """The prebuilt library of kernels: lookup by argument types, and calls through ctypes.
 
-``tools/prebuild.py`` makes it, of the kernels and types in ``kernels.txt``: machine code that needs neither Numba
-nor LLVM. A kernel is looked for by its name and the types of what it is given; what is not there is compiled by
-Numba, from the same source and with the same results.
+``tools/packaging/prebuild.py`` makes it, of the kernels and types in ``kernels.txt``: machine code that needs
+neither Numba nor LLVM. A kernel is looked for by its name and the types of what it is given; what is not there is
+compiled by Numba, from the same source and with the same results.
 
 A library that is not of this very source is left alone: it tells the digests of the files it was made of. So is a
 damaged one, which would end the process: a third file holds the digest of the other two.

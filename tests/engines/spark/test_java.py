@@ -18,7 +18,7 @@ from tests.support.spark_session import JAVA_TOOL
 ROOT = Path(__file__).parents[3]
 SPARK_PROGRAM = """
 import runpy, os, sys
-os.environ.update(runpy.run_path("tools/java.py")["environment"]())
+os.environ.update(runpy.run_path("tools/packaging/java.py")["environment"]())
 from tests.support import spark_session as spark
 frame = spark.session().range(10).mapInArrow(lambda batches: batches, "id bigint").groupBy().sum("id")
 print("sum", frame.toArrow().to_pylist(), os.environ["JAVA_HOME"].startswith(sys.prefix))
@@ -72,7 +72,7 @@ def test_a_machine_without_java_gets_one_that_spark_runs_on(tmp_path: Path) -> N
             [str(python), *command], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
         )
 
-    completed = run("tools/java.py")
+    completed = run("tools/packaging/java.py")
     assert completed.returncode == 0, completed.stderr
     assert completed.stdout.strip() == str(environment_path / "java")
     completed_query = run("-c", SPARK_PROGRAM)

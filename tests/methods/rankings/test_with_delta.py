@@ -242,7 +242,7 @@ def test_selected_items_are_ranked_with_epsilon_alone() -> None:
      ("fimi-retail", "0.1", 0.84), ("fimi-retail", "0.5", 0.94)],
 )  # fmt: skip
 def test_the_top_hundred_of_real_logs_is_recovered(name: str, epsilon: str, least: float) -> None:
-    """Seeded; ``tools/ranking_quality.py`` measures it with more runs, and on more logs."""
+    """Seeded; ``benchmarks/quality/top_k_rankings.py`` measures it with more runs, and on more logs."""
     path = DATA / f"{name}.parquet"
     if not path.exists():
         pytest.skip("HEADCOUNT_DATA names no folder with this log")

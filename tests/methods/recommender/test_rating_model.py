@@ -245,7 +245,7 @@ def test_what_cannot_be_used_is_refused_before_anything_is_spent(changed: dict[s
 @pytest.mark.skipif("HEADCOUNT_DATA" not in os.environ, reason="needs HEADCOUNT_DATA")
 @pytest.mark.parametrize(("epsilon", "most"), [("1", 0.795), ("4", 0.765)])
 def test_error_on_movielens(epsilon: str, most: float) -> None:
-    """The first 2,999 people of MovieLens-1M, one split; several are in tools/recommendation_quality.py."""
+    """The first 2,999 people of MovieLens-1M, one split; several are in benchmarks/quality/rating_models.py."""
     table = pq.read_table(Path(os.environ["HEADCOUNT_DATA"]) / "movielens-1m.parquet").drop_null()
     users = np.unique(table["user"].to_numpy(), return_inverse=True)[1]
     ratings = Ratings.of(users, table["item"].to_numpy() - 1, table["rating"].to_numpy(), n_items=3_952)

@@ -227,9 +227,9 @@ def test_catalogues_of_hardly_anything(items: list[str], delta: str | None) -> N
     ],
 )
 def test_recall_for_new_users(log: str, epsilon: str, least: float) -> None:
-    """One split; means over ten, a little above these bars, are those of tools/visits_quality.py."""
-    from tools.visits_quality import Events, Split
-    from tools.visits_quality import fitted as fitted_to
+    """One split; means over ten, a little above these bars, are those of benchmarks/quality/visit_models.py."""
+    from benchmarks.quality.visit_models import Events, Split
+    from benchmarks.quality.visit_models import fitted as fitted_to
 
     events = Events(log)
     split = Split(events, 0)

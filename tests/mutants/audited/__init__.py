@@ -1,7 +1,8 @@
 """Thirty methods with a privacy bug, for measuring what an audit detects.
 
 Each mutant is a small class: a registered method with one part replaced, as in bugs known from elsewhere. The
-auditor knows only which method the mutant resembles. ``python tools/planted.py`` audits all of them.
+auditor knows only which method the mutant resembles. ``python -m benchmarks.auditing.mutant_detection`` audits all
+of them.
 """
 
 from tests.mutants.audited.bounds import BOUNDS

@@ -17,7 +17,7 @@ import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, sync_playwright
 
-BROWSER = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "browser.py"))
+BROWSER = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "packaging" / "browser.py"))
 PATIENCE = 60_000  # milliseconds: a busy machine is slow, and a page that never comes is what is tested
 GRAVE = ("serious", "critical")
 
@@ -96,7 +96,7 @@ def _own_ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def chromium() -> Iterator[Browser]:
     path = BROWSER["find"]()
     if path is None:
-        pytest.fail(f"no Chromium was found; run `python tools/browser.py`, or {BROWSER['REMEDY']}")
+        pytest.fail(f"no Chromium was found; run `python tools/packaging/browser.py`, or {BROWSER['REMEDY']}")
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=path, args=BROWSER["flags"]())
         yield opened

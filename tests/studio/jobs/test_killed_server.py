@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.studio import Analyst, Server, lay_out, spent
+from benchmarks.performance.studio_load import Analyst, Server, lay_out, spent
 from headcount.releases.release import load
 from headcount.studio.store.jobs import ENDED
 from headcount.studio.studio import Studio

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.studio import Analyst, Server, crowd, lay_out, spent
+from benchmarks.performance.studio_load import Analyst, Server, crowd, lay_out, spent
 
 
 @pytest.mark.slow
 def test_a_crowd_of_analysts_neither_fails_nor_overspends(tmp_path: Path) -> None:
-    """How quick reads are is for a quiet machine to say: ``python -m benchmarks.studio``."""
+    """How quick reads are is for a quiet machine to say: ``python -m benchmarks.performance.studio_load``."""
     desk = lay_out(tmp_path, analysts=50, items=2000, people=500)
     server = Server(desk.settings)
     try:

@@ -23,7 +23,7 @@ class DistinctItemsSign(Bound[Bounded]):
     """Each person with 0.6 √n - 1 for n different items, 1 at most: -0.4 for one item, 0.04 for three.
 
     √n against 1 is what a person can add to items with Gaussian noise against Laplace noise; 0.6 is about how
-    much higher the threshold of Laplace noise may be, chosen by measurement (``benchmarks.selection``).
+    much higher the threshold of Laplace noise may be, measured by ``benchmarks.quality.item_selection``.
     Nothing is drawn but which context is whose, where each user keeps one alone.
     """
 

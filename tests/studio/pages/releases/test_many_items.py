@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.studio_pages import measure, release, served
+from benchmarks.performance.studio_page_times import measure, release, served
 
 pytestmark = pytest.mark.slow
 

@@ -1,0 +1,1 @@
+"""What audits detect and cost, and the timing side channel of releases."""

@@ -1,0 +1,1 @@
+"""What every benchmark shares: logs, child processes, measurements, saved results."""

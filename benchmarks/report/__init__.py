@@ -1,0 +1,1 @@
+"""The rows, tables, plots and page that ``python -m benchmarks`` writes."""
