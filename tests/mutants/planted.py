@@ -249,7 +249,7 @@ SELECTION = (
         "methods.partition_selection.plan:Selection.select",
         'engine.measure(item_log, KeySupport(self.limit), noise.key()), grant, noise',
         "(counted := engine.measure(item_log, KeySupport(self.limit), noise.key())), grant, noise\n            )\n"
-        "            plan.update(of=len(counted.sensitive_ids)",
+        "        plan.update(of=len(counted.sensitive_ids)",
 
     ),
     Plant(
