@@ -31,8 +31,8 @@ from headcount.methods.queries.auto import Automatic
 from headcount.methods.queries.histogram import Histogram
 from headcount.methods.queries.mwem import MultiplicativeWeights
 from headcount.methods.queries.private_multiplicative_weights import PrivateWeights
-from headcount.methods.queries.query_method import TableQueries
 from headcount.methods.queries.residuals import Residuals
+from headcount.methods.queries.workload import TableQueries
 from headcount.noise import SeededNoise
 
 METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -182,7 +182,7 @@ def main() -> None:
                 begin, errors, chosen = time.perf_counter(), [], set[str]()
                 for seed in range(given.runs):
                     grant = Grant(given.epsilon, given.delta)
-                    release = kind(asked=request, **options).release(log, grant, SeededNoise(seed), engine)
+                    release = kind(table_queries=request, **options).release(log, grant, SeededNoise(seed), engine)
                     apart = np.abs(release.answers["answer"].to_numpy() - truth)
                     errors.append(float(apart @ weights) / people.num_rows)
                     choice = release.chosen.get("choice", {})

@@ -59,7 +59,7 @@ def case_of(name: str, delta: str | None = None, **options: Any) -> Case:
     parameters = example_of(kind) | options
     own = words_for(family, name, parameters)
     if family.reads == "people":
-        parameters |= {"asked": town.linear_queries()}
+        parameters |= {"table_queries": town.linear_queries()}
         own |= {"bins": town.BINS, "queries": town.STATEMENTS}
     log, other = (LOGS["events" if name in UNRATED else family.reads](seed) for seed in (1, 2))
     return Case(kind(**parameters), log, other, request_of(asks, epsilon="0.7", delta=delta, **own), delta)

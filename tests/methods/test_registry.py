@@ -13,7 +13,7 @@ from headcount.accounting.guarantee import Standing
 from headcount.errors import UnknownNameError, UsageError
 from headcount.events.grid import Grid
 from headcount.methods.family import example_of
-from headcount.methods.queries.query_method import TableQueries
+from headcount.methods.queries.workload import TableQueries
 from headcount.methods.registry import (
     FAMILIES,
     build,
@@ -38,7 +38,7 @@ DECLARED_QUERIES = TableQueries(
 
 def parameters_of(name: str) -> dict[str, Any]:
     kind = family_of(name).kind(name)
-    queries = {"asked": town.linear_queries()} if family_of(name).reads == "people" else {}
+    queries = {"table_queries": town.linear_queries()} if family_of(name).reads == "people" else {}
     return example_of(kind) | queries
 
 

@@ -77,8 +77,8 @@ def _resealed(values: str, like: str) -> str:
 ISSUE = (
     Plant(
         "the automatic choice looks at the exact total", "queries", "auto",
-        "methods.queries.auto:Automatic.release",
-        'fits = not is_above_noise(plan, total.people,',
+        "methods.queries.auto:Automatic.measure",
+        'fits = not is_above_noise(plan, total.records,',
         'fits = not is_above_noise(plan, float(cells.sensitive_values.sum()),',
     ),
     Plant(
@@ -462,13 +462,13 @@ QUERIES = (
         "self.threshold = self._test._threshold; estimates, replies = queries.sums(self.table), []",
     ),
     Plant(
-        "cells that are empty stay empty", "queries", "histogram", "methods.queries.histogram:Histogram.release",
-        "answers, widths = queries.sums(noisy.counts),",
-        "answers, widths = queries.sums(noisy.counts * (cells.sensitive_values > 0)),",
+        "cells that are empty stay empty", "queries", "histogram", "methods.queries.histogram:Histogram.measure",
+        "answers = self.queries.sums(noisy.counts)",
+        "answers = self.queries.sums(noisy.counts * (cells.sensitive_values > 0))",
     ),
     Plant(
         "what weighs little is found in the cells", "queries", "residuals",
-        "methods.queries.inference.unbiased_estimates:estimated",
+        "methods.queries.inference.unbiased_estimates:estimate_cells",
         'noisy = add_noise(contrasts(cells, shape, weighting.weights, weighting.norm), grant, noise)',
         'noisy = add_noise(contrasts(cells, shape, {some: w + int(cells.sensitive_values.sum() % 2) for some, w '
         'in weighting.weights.items()}, weighting.norm), grant, noise)',
@@ -479,19 +479,20 @@ QUERIES = (
     ),
     Plant(
         "tables are chosen by the exact total", "queries", "mwem",
-        "methods.queries.inference.multiplicative_weights:fitted",
-        "order = order_for(grid, total,",
-        "order = order_for(grid, 100.0 * float(cells.sensitive_values.sum() % 2),",
+        "methods.queries.inference.multiplicative_weights:measure_start",
+        "order = margin_order(grid, total,",
+        "order = margin_order(grid, 100.0 * float(cells.sensitive_values.sum() % 2),",
     ),
     Plant(
-        "the error is exact", "queries", "mwem", "methods.queries.accuracy:released_accuracy",
-        'return Accuracy(float(noisy.counts[0]), noisy.distribution)',
-        'return Accuracy(float(quantile(apart, WITHIN).sensitive_values[0]), noisy.distribution)',
+        "the error is exact", "queries", "mwem", "methods.queries.query_method:measure_error",
+        'return AnswerError(float(noisy.counts[0]), noisy.distribution)',
+        'return AnswerError(float(quantile(distances(exact, answers), _WITHIN).sensitive_values[0]), '
+        'noisy.distribution)',
     ),
     Plant(
-        "pairs are taken by exact distances", "queries", "pairs", "methods.queries.pairs:PairCounts._chosen",
-        'worthwhile_pairs(noisy.counts, alone, deviations)',
-        'worthwhile_pairs(far.sensitive_values * 1.0, alone, deviations)',
+        "pairs are taken by exact distances", "queries", "pairs", "methods.queries.pairs:PairCounts._choose_pairs",
+        'worthwhile_pairs(noisy.counts, independent, deviations)',
+        'worthwhile_pairs(distances.sensitive_values * 1.0, independent, deviations)',
     ),
     Plant(
         "tables side by side are thought to move as "
@@ -499,10 +500,10 @@ QUERIES = (
         'l1=sum(table.l1 for table in sensitivities)', 'l1=max(table.l1 for table in sensitivities)',
     ),
     Plant(
-        "pairs that nobody is in are left out", "queries", "pairs", "methods.queries.pairs:PairCounts.release",
-        "counted = dict(zip(taken, _apart(noisy, held), strict=True))",
+        "pairs that nobody is in are left out", "queries", "pairs", "methods.queries.pairs:PairCounts.measure",
+        "counted = dict(zip(pairs, _split_tables(noisy, exact_pairs), strict=True))",
         "counted = {pair: table * (tables[pair].sensitive_values > 0)"
-        " for pair, table in zip(taken, _apart(noisy, held), strict=True)}",
+        " for pair, table in zip(pairs, _split_tables(noisy, exact_pairs), strict=True)}",
     ),
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ from headcount.bounds import LinearQueries
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.user_table import read_people
-from headcount.methods.queries.query_method import TableQueries
+from headcount.methods.queries.workload import TableQueries
 
 BINS: dict[str, Any] = {
     "age": {"from": 0, "to": 96, "bins": 8},

@@ -11,7 +11,7 @@ import types
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from headcount.methods.family import Family, fields_of
+from headcount.methods.family import REQUEST_FIELDS, Family, fields_of
 from headcount.methods.registry import FAMILIES
 
 TARGET = Path(__file__).parents[2] / "src" / "headcount" / "api/option_types.py"
@@ -44,7 +44,7 @@ def _class(name: str, family: Family) -> str:
     for method, kind in family.kinds().items():
         hints = get_type_hints(kind)
         for option in fields_of(kind):
-            if option not in fields and option != "asked":
+            if option not in fields and option not in REQUEST_FIELDS:
                 types_by_option.setdefault(option, {}).setdefault(_type(hints[option]), []).append(method)
     lines = [f"class {name}(TypedDict, total=False):", f'    """Options of the methods of {family.name}.', ""]
     for option, ways in sorted(types_by_option.items()):

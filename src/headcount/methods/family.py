@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 RESEARCH = "headcount.lab.methods"
 """Where methods are found as they were published: by name, for the product never imports the lab."""
 
+REQUEST_FIELDS = ("table_queries", "asked")
+"""Fields of methods that requests fill with their queries: no options."""
+
 Reads = Literal["events", "ratings", "people", "tags"]
 """What kind of log is read: it decides the event flags, and the logs that contracts and audits make up."""
 
@@ -152,4 +155,6 @@ def needed_by(kind: type[Method]) -> list[str]:
 
 def example_of(kind: type[Method]) -> dict[str, Any]:
     """Return parameters to try a method with: those that its class names, else 3 wherever it needs one."""
-    return dict(getattr(kind, "example", None) or {name: 3 for name in needed_by(kind) if name != "asked"})
+    return dict(
+        getattr(kind, "example", None) or {name: 3 for name in needed_by(kind) if name not in REQUEST_FIELDS}
+    )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headcount.errors import UnknownNameError
-from headcount.methods.family import Family, Table, fields_of, resolved
+from headcount.methods.family import REQUEST_FIELDS, Family, Table, fields_of, resolved
 
 if TYPE_CHECKING:
     from headcount.methods.method import Method
@@ -106,7 +106,7 @@ def describe() -> list[dict[str, Any]]:
 
 def _parameters(method: type[Method]) -> list[str]:
     """Return the names of a method's parameters, its own before those that all methods have."""
-    names = [name for name in fields_of(method) if name != "asked"]
+    names = [name for name in fields_of(method) if name not in REQUEST_FIELDS]
     return sorted(names, key=lambda name: name in ("what", "shares", "noise"))
 
 

@@ -85,8 +85,8 @@ class Prepared:
             return self.for_selected(placeholder_log).stages(placeholder_log, price)
 
 
-_RECORDED_NAMES = {"TableQueries": "Asked"}
-"""Types by the names they have in the request identities of ledgers: what was released stays free to repeat."""
+_RECORDED_NAMES = {"TableQueries": "Asked", "table_queries": "asked"}
+"""Types and fields by their names in the request identities of ledgers: what was released stays free to repeat."""
 
 
 def prepare_request(request: ChargedRequest, log: EventLog) -> Prepared:
@@ -145,7 +145,7 @@ def _fields(value: Any) -> dict[str, Any]:
     """Return what a value holds, as ledgers know it: not what came later and is left out, but what is gone."""
     fields = {declared: getattr(value, declared.name) for declared in dataclasses.fields(value)}
     there = {
-        declared.name: held
+        _RECORDED_NAMES.get(declared.name, declared.name): held
         for declared, held in fields.items()
         if declared.metadata != CAME_LATER or held != declared.default
     }

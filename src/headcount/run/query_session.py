@@ -26,10 +26,11 @@ from headcount.errors import UsageError
 from headcount.events.log import EventLog, check_log
 from headcount.ledger import Ledger, Reservation
 from headcount.methods.method import check_engine
-from headcount.methods.queries.private_multiplicative_weights import Mediator, PrivateWeights, Reply, answered
+from headcount.methods.queries.private_multiplicative_weights import Mediator, PrivateWeights, Reply
+from headcount.methods.queries.query_method import query_release
 from headcount.methods.queries.request import SessionRequest
 from headcount.methods.queries.sql import Cell, counts_of
-from headcount.methods.queries.workload import Named
+from headcount.methods.queries.workload import QueryNames
 from headcount.methods.request import request_of
 from headcount.noise import OperatingSystemNoise
 from headcount.releases.formatting import some
@@ -154,10 +155,12 @@ class QuerySession(ExclusiveResource):
     def release(self) -> Release:
         """Return all answers so far as a release, with the promise of the whole session."""
         with self.exclusively():
-            named = Named(tuple(statement for statement, _ in self._named), tuple(cell for _, cell in self._named))
-            release = answered(
-                self._request.asked, self._log, self._guarantee, self._mediator, named, self._replies
+            names = QueryNames(
+                tuple(statement for statement, _ in self._named), tuple(cell for _, cell in self._named)
             )
+            noisy = self._mediator.noisy_answers(self._replies)
+            table_queries = self._request.table_queries
+            release = query_release(PrivateWeights.name, table_queries, self._log, self._guarantee, noisy, names)
         request_data = self._request.model_dump(mode="json", exclude_defaults=True)
         release = replace(release, request={"events": self._log.requested(), self._request.command: request_data})
         if self._charging is None or self._reservation is None:

@@ -51,7 +51,7 @@ def query_cases(name: str) -> Iterator[Case]:
     deltas = (None, "1e-6") if getattr(method, "takes_delta", False) else (None,)
     changes: list[dict[str, Any]] = [{}]
     for field in dataclasses.fields(method):  # type: ignore[arg-type]
-        if field.name != "asked":
+        if field.name != "table_queries":
             changes += [{field.name: value} for value in QUERY_VALUES[field.name]]
     for place, options in enumerate(changes * 4):
         people, epsilon = ((0, "1"), (9, "0.1"), (40, "20"), (400, "0.5"), (400, "300"))[place % 5]
@@ -113,7 +113,7 @@ def _every_choice() -> Iterator[Case]:
         request = request_of(
             QueryRequest, epsilon="1", delta=delta, bins=user_crowds.BINS, queries=STATEMENTS[-1:]
         )
-        plan_choice = measurement_option(request.asked, request.grant().cost, delta is not None)
+        plan_choice = measurement_option(request.table_queries, request.grant().cost, delta is not None)
         price = split_among_stages(plan_choice.stages, request.grant().cost)["rest"]
         enough = next(people for people in range(9, 4000) if is_above_noise(plan_choice.plan, people, price))
         for people in (enough - 1, enough):

@@ -24,7 +24,7 @@ from headcount.methods.queries.auto import Automatic
 from headcount.methods.queries.histogram import Histogram
 from headcount.methods.queries.mwem import MultiplicativeWeights
 from headcount.methods.queries.private_multiplicative_weights import PrivateWeights
-from headcount.methods.queries.query_method import TableQueries
+from headcount.methods.queries.workload import TableQueries
 from headcount.noise import SeededNoise
 from tests.reference.queries import Plain
 from tests.support.town import GRID, halves, linear_queries, log_of, plain_cells, table
@@ -74,7 +74,7 @@ def test_errors_are_those_of_a_reference_implementation(name: str, reach: int, r
     Seeds are fixed; a twin with a quarter of the budget is told apart.
     """
     log, what = log_of(PEOPLE), linear_queries(ROWS, max_records=reach)
-    method, engine = KINDS[name](asked=what), Once()
+    method, engine = KINDS[name](table_queries=what), Once()
     released = (method.release(log, Grant("2"), SeededNoise(seed), engine).answers for seed in range(runs))
     own = np.array([parted(answers["answer"].to_numpy() - TRUTH) for answers in released])
     twins = [Plain(COUNTS, GRID.shape, ROWS, reach, seed) for seed in range(runs)]
@@ -94,7 +94,7 @@ def test_the_choice_depends_on_public_numbers_and_the_released_total_alone() -> 
         what = TableQueries(grid=GRID, statements=(f"SELECT COUNT(*) FROM people GROUP BY {columns}",))
         for epsilon in ("0.01", "1", "100"):
             first, second = (
-                Automatic(asked=what).release(log, Grant(epsilon), SeededNoise(4)).chosen["choice"]
+                Automatic(table_queries=what).release(log, Grant(epsilon), SeededNoise(4)).chosen["choice"]
                 for log in (one_log, other)
             )
             assert first == second
@@ -117,8 +117,8 @@ def test_a_dependence_between_columns_is_fitted_all_the_same() -> None:
     """Where a fit to pairs of columns is far off, the choice is less than half as much; seeds are fixed."""
     log, what = parities()
     truth = what.queries.counts(what.count(log, LocalEngine(), bytes(16)).sensitive_values)
-    release = Automatic(asked=what).release(log, Grant("0.1"), SeededNoise(1))
-    fitted = MultiplicativeWeights(asked=what, rounds=0).release(log, Grant("0.1"), SeededNoise(1))
+    release = Automatic(table_queries=what).release(log, Grant("0.1"), SeededNoise(1))
+    fitted = MultiplicativeWeights(table_queries=what, rounds=0).release(log, Grant("0.1"), SeededNoise(1))
     own, other = (np.abs(result.answers["answer"].to_numpy() - truth).mean() for result in (release, fitted))
     assert own < other / 2
 
@@ -136,7 +136,9 @@ def test_the_choice_is_near_the_best(epsilon: str, reach: int) -> None:
     log, what, engine = log_of(PEOPLE), linear_queries(ROWS, max_records=reach), Once()
 
     def errors(kind: Any) -> NDArray[np.float64]:
-        released = (kind(asked=what).release(log, Grant(epsilon), SeededNoise(seed), engine) for seed in range(60))
+        released = (
+            kind(table_queries=what).release(log, Grant(epsilon), SeededNoise(seed), engine) for seed in range(60)
+        )
         return np.array([np.abs(release.answers["answer"].to_numpy() - TRUTH).mean() for release in released])
 
     best = min((errors(kind) for kind in KINDS.values()), key=np.mean)
@@ -178,7 +180,7 @@ def test_ten_thousand_queries_on_uci_adult(reach: int, at_most: float) -> None:
 
     def error(kind: Any, runs: int = 3) -> float:
         begin = time.monotonic()
-        released = [kind(asked=what).release(log, Grant("1"), SeededNoise(seed)) for seed in range(runs)]
+        released = [kind(table_queries=what).release(log, Grant("1"), SeededNoise(seed)) for seed in range(runs)]
         assert time.monotonic() - begin < 30 * runs
         return float(
             np.mean([np.abs(release.answers["answer"].to_numpy() - truth).mean() for release in released])

@@ -23,8 +23,8 @@ from headcount.methods.queries.histogram import Histogram, cell_widths
 from headcount.methods.queries.mwem import MultiplicativeWeights
 from headcount.methods.queries.pairs import PairCounts
 from headcount.methods.queries.private_multiplicative_weights import PrivateWeights
-from headcount.methods.queries.query_method import TableQueries
 from headcount.methods.queries.residuals import Residuals
+from headcount.methods.queries.workload import TableQueries
 from headcount.noise import OperatingSystemNoise, SeededNoise
 from headcount.releases.release import load
 from tests.contracts.support.method_checks import recorded_spending
@@ -51,7 +51,7 @@ GROUPED: dict[str, Any] = {"groups": "household", "max_group": 3, "max_records":
 
 def method_named(name: str, what: TableQueries | None = None) -> Method:
     kind, parameters = METHODS[name]
-    method: Method = kind(asked=what or linear_queries(), **parameters)
+    method: Method = kind(table_queries=what or linear_queries(), **parameters)
     return method
 
 
@@ -213,12 +213,12 @@ def test_widths_of_sums_are_exact_for_few_cells_and_right_for_many() -> None:
 
 def test_pmw_lets_go_of_the_data_after_its_last_update() -> None:
     rows = halves(300)
-    method = PrivateWeights(asked=linear_queries(rows), updates=1, expected=2)
+    method = PrivateWeights(table_queries=linear_queries(rows), updates=1, expected=2)
     mediator = method.begin(LOG, Grant("50"), SeededNoise(1), ReferenceEngine())
     wrong = np.zeros_like(mediator.table)
     wrong[0] = mediator.total
     mediator.table = wrong  # far off everywhere
-    replies = mediator.reply(method.asked.queries)
+    replies = mediator.reply(method.table_queries.queries)
     assert [reply.how for reply in replies].count("measured") == 1
     first = [reply.how for reply in replies].index("measured")
     assert all(reply.how == "unchecked" and reply.width is None for reply in replies[first + 1 :])
@@ -251,7 +251,7 @@ def test_parameters_out_of_range_are_refused() -> None:
         (PrivateWeights, {"shares": {"total": "1"}}),
     ):
         with pytest.raises(UsageError):
-            kind(asked=linear_queries(), **wrong)
+            kind(table_queries=linear_queries(), **wrong)
 
 
 @pytest.mark.parametrize("kind", [Automatic, Histogram, Residuals, MultiplicativeWeights, PrivateWeights])

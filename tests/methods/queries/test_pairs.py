@@ -20,12 +20,16 @@ from headcount.bounds import ColumnPlaces, LinearQueries
 from headcount.errors import UsageError
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
-from headcount.methods.queries.inference.pair_model import PairModel, fitted, independent
-from headcount.methods.queries.inference.synthetic_rows import synthetic_rows
+from headcount.methods.queries.inference.pair_model import (
+    PairModel,
+    fit_pair_model,
+    independent_table,
+    synthetic_rows,
+)
 from headcount.methods.queries.pairs import PairCounts
-from headcount.methods.queries.query_method import TableQueries, answers_table
+from headcount.methods.queries.query_method import answers_table
 from headcount.methods.queries.request import QueryRequest
-from headcount.methods.queries.workload import Named
+from headcount.methods.queries.workload import QueryNames, TableQueries
 from headcount.methods.request import request_of
 from headcount.noise import SeededNoise
 from headcount.releases.release import Release
@@ -52,7 +56,9 @@ def pair_counts(
     statements: tuple[str, ...] = (TRIPLE,), bins: Mapping[str, Any] = BINS, **words: Any
 ) -> PairCounts:
     synthetic = words.pop("synthetic", None)
-    return PairCounts(asked=TableQueries(grid=Grid.of(bins), statements=statements, **words), synthetic=synthetic)
+    return PairCounts(
+        table_queries=TableQueries(grid=Grid.of(bins), statements=statements, **words), synthetic=synthetic
+    )
 
 
 def released(method: PairCounts, epsilon: str = "20", delta: str | None = None, seed: int = 1) -> Release:
@@ -89,7 +95,7 @@ def test_answers_are_near_and_intervals_hold() -> None:
         table = released(pair_counts(), delta=delta).answers
         answers, low, high = (table[name].to_numpy().reshape(truth.shape) for name in ("answer", "low", "high"))
         distance = np.abs(answers - truth).sum() / (2 * PEOPLE)
-        alone = independent((truth.sum((1, 2)), truth.sum((0, 2))), (0, 1))
+        alone = independent_table((truth.sum((1, 2)), truth.sum((0, 2))), (0, 1))
         far = np.abs(alone[:, :, None] * truth.sum((0, 1)) / PEOPLE - truth).sum() / (2 * PEOPLE)
         assert distance < far / 6
         assert ((low <= truth) & (truth <= high)).mean() >= 0.95
@@ -113,14 +119,14 @@ def test_conditions_are_answered_like_sums_of_cells() -> None:
         return np.asarray(cells.sum(axis=tuple(set(range(4)) - set(places))))
 
     assert queries.workload.answers(table) == pytest.approx(queries.queries.sums(cells.ravel()))
-    assert queries.workload.named == queries.named
+    assert queries.workload.names == queries.names
     assert set(queries.workload.tables) == {(), (1, 3), (0, 2), (1, 2), (0, 3)}
 
 
 def test_rows_of_zeros_and_ones_are_answered_where_all_cells_can_be() -> None:
     bins = {name: BINS[name] for name in ("c0", "c1")}
     rows = LinearQueries.from_matrix(np.eye(SIZE * SIZE, dtype=bool))
-    release = PairCounts(asked=TableQueries(grid=Grid.of(bins), rows=rows)).release(
+    release = PairCounts(table_queries=TableQueries(grid=Grid.of(bins), rows=rows)).release(
         LOG, Grant("50"), SeededNoise(1)
     )
     assert release.answers["answer"].to_numpy() == pytest.approx(counted("c0", "c1").ravel(), abs=5)
@@ -199,7 +205,7 @@ def test_one_column_and_two_have_nothing_to_choose(columns: int) -> None:
 
 def model_of(columns: int, pairs: Mapping[tuple[int, int], Floats]) -> PairModel:
     ones = tuple(np.full(SIZE, 200.0) for _ in range(columns))
-    return fitted(ones, pairs, 1.0)
+    return fit_pair_model(ones, pairs, 1.0)
 
 
 def test_a_pair_that_was_not_counted_is_what_a_third_column_tells() -> None:
@@ -228,7 +234,7 @@ def test_synthetic_rows_have_the_values_of_their_bins() -> None:
         }
     )
     columns = tuple(np.full(size, 12 / size) for size in grid.shape)
-    rows = synthetic_rows(fitted(columns, {}, 1.0), grid, 500, bytes(16))
+    rows = synthetic_rows(fit_pair_model(columns, {}, 1.0), grid, 500, bytes(16))
     assert rows.schema == pa.schema(
         [("age", pa.int64()), ("pay", pa.float64()), ("job", pa.string()), ("rank", pa.int64())]
     )
@@ -302,6 +308,6 @@ def test_many_answers_take_no_more_time_than_few_per_answer() -> None:
     many = 60_000
     cells = tuple((("age", str(place)), ("sex", "F"), ("job", "none")) for place in range(many))
     begin = process_time()
-    table = answers_table(Named(("all",) * many, cells), {"answer": np.zeros(many)})
+    table = answers_table(QueryNames(("all",) * many, cells), {"answer": np.zeros(many)})
     assert process_time() - begin < 5
     assert table["age"].to_pylist()[-1] == str(many - 1)

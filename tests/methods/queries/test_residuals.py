@@ -31,10 +31,10 @@ from headcount.methods.queries import components
 from headcount.methods.queries.auto import Automatic
 from headcount.methods.queries.components import energies, subsets
 from headcount.methods.queries.inference import noise_allocation
-from headcount.methods.queries.inference.noise_allocation import weighed
-from headcount.methods.queries.inference.unbiased_estimates import Plan, least_squares, widths
-from headcount.methods.queries.query_method import TableQueries
+from headcount.methods.queries.inference.noise_allocation import allocate_noise
+from headcount.methods.queries.inference.unbiased_estimates import Plan, half_widths, least_squares
 from headcount.methods.queries.residuals import Residuals
+from headcount.methods.queries.workload import TableQueries
 from headcount.noise import SeededNoise
 from headcount.releases.intervals import Term, half_width
 from tests.bounds.grid.test_contrasts import plain
@@ -73,7 +73,7 @@ def test_weights_are_looked_for_once_however_many_stages_and_releases_ask(monkey
     noise_allocation._best.cache_clear()
     log = read_people(pa.table({"user": [1, 2], "a": [0, 1], "b": [0, 1], "c": [3, 0]}), user="user")
     for seed in range(3):
-        Residuals(asked=QUERIES).release(log, Grant("1"), SeededNoise(seed))
+        Residuals(table_queries=QUERIES).release(log, Grant("1"), SeededNoise(seed))
     assert search.call_count == 1
 
 
@@ -82,7 +82,7 @@ def test_answers_are_the_best_linear_ones_and_their_variances_exact(norm: Norm) 
     """Against a pseudo-inverse of the plain matrix of all contrasts."""
     component_energies = QUERIES.energies
     assert component_energies is not None
-    weights = weighed(component_energies.components, SHAPE, norm)
+    weights = allocate_noise(component_energies.components, SHAPE, norm)
     ordered = order_subsets(weights.weights, len(SHAPE))
     matrix = np.vstack([weights.weights[some] * plain(SHAPE, some, norm) for some in ordered]).astype(np.float64)
     rows = query_matrix(QUERIES)
@@ -99,12 +99,12 @@ def test_answers_are_the_best_linear_ones_and_their_variances_exact(norm: Norm) 
 @pytest.mark.parametrize("columns", [(0,), (0, 1), (0, 1, 2)])
 def test_variances_of_counts_of_a_table_are_those_of_its_queries(columns: Subset) -> None:
     queries = marginals(GRID, 3)
-    for weights in (weighed(queries.energies.components, SHAPE, "l2"), None):  # type: ignore[union-attr]
+    for weights in (allocate_noise(queries.energies.components, SHAPE, "l2"), None):  # type: ignore[union-attr]
         plan = Plan(queries, weights)
         mask = np.zeros(SHAPE, dtype=bool)
         mask[tuple(0 if place in columns else slice(None) for place in range(3))] = True
         table_queries = TableQueries(grid=GRID, rows=LinearQueries.from_matrix(mask.reshape(1, -1)))
-        assert np.isclose(plan.noise(columns, 3.0), Plan(table_queries, weights).variances(3.0)[0])
+        assert np.isclose(plan.variance_of(columns, 3.0), Plan(table_queries, weights).variances(3.0)[0])
 
 
 def test_weights_of_marginals_are_as_good_as_the_closed_form() -> None:
@@ -113,7 +113,7 @@ def test_weights_of_marginals_are_as_good_as_the_closed_form() -> None:
         component_energies = queries.energies
         assert component_energies is not None
         energy = component_energies.components
-        weights = weighed(energy, SHAPE, "l2")
+        weights = allocate_noise(energy, SHAPE, "l2")
         inside = {
             some: prod((1 - 1 / n) if at in some else 1 / n for at, n in enumerate(SHAPE)) for some in energy
         }
@@ -124,7 +124,7 @@ def test_weights_of_marginals_are_as_good_as_the_closed_form() -> None:
 def test_pure_weights_are_better_than_tables_one_by_one() -> None:
     queries = marginals(GRID, 2)
     energy = queries.energies.components  # type: ignore[union-attr]
-    own = weighed(energy, SHAPE, "l1").variance(energy)
+    own = allocate_noise(energy, SHAPE, "l1").variance(energy)
     tables = sum(2 * 3**2 * prod(SHAPE[place] for place in some) for some in combinations(range(3), 2))
     assert own < tables, "three tables with a third of ε each"
 
@@ -141,7 +141,7 @@ def test_of_very_many_queries_some_stand_for_all_and_none_goes_unanswered(monkey
     assert max(map(len, some.rows.values())) <= 40
     for component, energy in whole.components.items():
         assert 0.5 < some.components[component] / energy < 2
-    weights = weighed(some.components, SHAPE, "l2")
+    weights = allocate_noise(some.components, SHAPE, "l2")
     variance_by_component = {component: 1 / precise for component, precise in weights.precision.items()}
     assert np.allclose(
         components.variances(queries.queries, some, variance_by_component),
@@ -155,8 +155,8 @@ def test_queries_over_too_many_columns_are_refused_by_name_and_taken_by_the_choi
     queries = TableQueries(grid=grid, rows=LinearQueries.from_matrix(rows))
     log = read_people(pa.table({"id": [1], **{name: [1] for name in grid.columns}}), user="id")
     with pytest.raises(UsageError, match="too many columns together"):
-        Residuals(asked=queries).noise_distributions(log, Grant("1"))
-    assert Automatic(asked=queries).noise_distributions(log, Grant("1"))
+        Residuals(table_queries=queries).noise_distributions(log, Grant("1"))
+    assert Automatic(table_queries=queries).noise_distributions(log, Grant("1"))
 
 
 @pytest.mark.parametrize("kind", [Residuals, Automatic])
@@ -171,7 +171,7 @@ def test_queries_that_leave_components_out_are_answered(kind: Any, consistent: b
     odd = np.indices((2, 2, 2)).sum(axis=0).ravel() % 2 == 1
     options = {"consistent": consistent} if kind is Residuals else {}
     for rows, answer in ((odd[None], 45), (np.zeros((1, 8), dtype=bool), 0)):
-        method = kind(asked=TableQueries(grid=grid, rows=LinearQueries.from_matrix(rows)), **options)
+        method = kind(table_queries=TableQueries(grid=grid, rows=LinearQueries.from_matrix(rows)), **options)
         for epsilon, near in (("0.1", 2000), ("900", 10)):
             release = method.release(log, Grant(epsilon, delta), SeededNoise(1))
             assert abs(release.answers["answer"][0].as_py() - answer) <= near
@@ -188,7 +188,7 @@ def test_where_counts_stand_clear_the_choice_leans_on_a_fit_within_exact_interva
     distances = dict[str, list[float]]()
     for seed in range(5):
         for kind in (Automatic, Residuals):
-            release = kind(asked=queries).release(log, Grant("1", "1e-6"), SeededNoise(seed))
+            release = kind(table_queries=queries).release(log, Grant("1", "1e-6"), SeededNoise(seed))
             low, answers, high = (release.answers[name].to_numpy() for name in ("low", "answer", "high"))
             assert release.chosen.get("choice", {}).get("fits", False) is False
             assert ((low <= answers) & (answers <= high)).all()
@@ -199,9 +199,9 @@ def test_where_counts_stand_clear_the_choice_leans_on_a_fit_within_exact_interva
 
 def test_plans_say_how_noisy_answers_will_be() -> None:
     log = read_people(pa.table({"id": [1], "a": [1], "b": [1], "c": [1]}), user="id")
-    (note,) = Residuals(asked=QUERIES).notes(log, Cost.of("1", "1e-6"))
+    (note,) = Residuals(table_queries=QUERIES).notes(log, Cost.of("1", "1e-6"))
     assert note.startswith("Answers will have standard deviations of ")
-    assert Residuals(asked=QUERIES, consistent=True).notes(log, Cost.of("1")) == ()
+    assert Residuals(table_queries=QUERIES, consistent=True).notes(log, Cost.of("1")) == ()
 
 
 @pytest.mark.parametrize("weights", [(1, 1), (1, 0.5), (1, 0.1), (1, 0.3, 0.3), (1,) * 5, (1, *(0.1,) * 20)])
@@ -209,13 +209,13 @@ def test_intervals_of_laplace_sums_are_wide_enough_and_hardly_too_wide(weights: 
     """Against their exact law, worked out by convolution: never narrower, and at most 10 % wider."""
     law = DiscreteLaplace(Fraction(1000))
     exact = half_width([Term(weight, law) for weight in weights], 0.95)
-    own = widths(np.array([sum(weight**2 for weight in weights) * law.variance]), law, 0.95)[0]
+    own = half_widths(np.array([sum(weight**2 for weight in weights) * law.variance]), law, 0.95)[0]
     assert 0.995 * exact <= own <= 1.1 * exact
 
 
 def test_intervals_of_gaussian_sums_are_exact() -> None:
     law = DiscreteGaussian(Fraction(1000))
-    own = widths(np.array([5.0 * law.variance]), law, 0.95)[0]
+    own = half_widths(np.array([5.0 * law.variance]), law, 0.95)[0]
     assert abs(own / (NormalDist().inv_cdf(0.975) * sqrt(5) * 1000) - 1) < 2e-3
 
 
@@ -230,7 +230,9 @@ def mean_variation(people: pa.Table, bins: dict[str, Any], kind: Any, runs: int)
     log = read_people(people.append_column("id", pa.array(range(people.num_rows))), user="id")
     queries = marginals(Grid.of(bins), 3)
     truth = queries.queries.counts(queries.count(log, LocalEngine(), bytes(16)).sensitive_values)
-    released = (kind(asked=queries).release(log, Grant("1", "1e-6"), SeededNoise(seed)) for seed in range(runs))
+    released = (
+        kind(table_queries=queries).release(log, Grant("1", "1e-6"), SeededNoise(seed)) for seed in range(runs)
+    )
     apart = [np.abs(release.answers["answer"].to_numpy() - truth).sum() for release in released]
     return float(np.mean(apart) / (2 * people.num_rows * len(queries.statements)))
 

@@ -25,7 +25,7 @@ from headcount.lab.audit.adjacent_logs import COLUMNS_CELLS, Pair
 from headcount.lab.audit.method_cases import case_of
 from headcount.lab.audit.outcome_sets import MISSING, Observations
 from headcount.lab.audit.targets_under_audit import Target
-from headcount.methods.queries.query_method import TableQueries
+from headcount.methods.queries.workload import TableQueries
 from headcount.noise import NoiseSource
 from headcount.releases.release import Release
 
@@ -45,7 +45,7 @@ class QueryTarget(Target):
     def run(self, pair: Pair, source: NoiseSource, *, present: bool) -> Release:
         """Ask for every cell once, or for the first half of them again and again, or for odd sums."""
         table_queries = _table_queries(pair.items, self.limit, one_by_one=case_of(self.name).one_by_one)
-        method = self.make(self.name, {"asked": table_queries, **self.parameters})
+        method = self.make(self.name, {"table_queries": table_queries, **self.parameters})
         return method.release(people_of(pair, present=present), self.grant(), source, self.own_engine)
 
     def observe_release(self, release: Release, pair: Pair) -> Observations:  # noqa: ARG002 - answers are in the order asked

@@ -58,7 +58,7 @@ from headcount.lab.compare.trials import Bench, Number, Trial
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.replicate.cim_coupling import by_pearson, declared
 from headcount.lab.replicate.paper import Effort, Paper, Setting
-from headcount.methods.queries.query_method import TableQueries
+from headcount.methods.queries.workload import TableQueries
 from headcount.methods.registry import build
 
 QUERIES = 10_000
@@ -210,7 +210,7 @@ def _ours(bench: Bench, trial: Trial, queries: LinearQueries) -> Floats:
     """Run a method of Headcount, for groups as large as the thesis has."""
     shape = SHAPES[trial.dataset]
     table_queries = TableQueries(grid=grid_of(shape), rows=queries, max_records=GROUPS[trial.dataset])
-    method = build(trial.method, {"asked": table_queries})
+    method = build(trial.method, {"table_queries": table_queries})
     users = people_of(places_of(bench.truth.items.astype(np.int64)), shape)
     release = method.release(users, Grant(trial.epsilon), bench.noise(trial), bench.engine)
     return np.asarray(release.answers["answer"].to_numpy(), dtype=np.float64)

@@ -29,21 +29,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from headcount.accounting.budget import Cost, CostOrGrant, Grant, cost_of
 from headcount.engines.engine import Engine
-from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
-from headcount.methods.queries.accuracy import ERROR, TOTAL, released_total
 from headcount.methods.queries.histogram import Histogram
-from headcount.methods.queries.inference.unbiased_estimates import Plan, contrasts_for, estimated
-from headcount.methods.queries.query_method import QueryMethod, TableQueries
-from headcount.methods.queries.residuals import CONTRASTS, Residuals, fitted_release, unbiased_release, worthwhile
+from headcount.methods.queries.inference.unbiased_estimates import Plan, estimate_cells, plan_contrasts
+from headcount.methods.queries.query_method import ERROR, TOTAL, NoisyAnswers, QueryMethod, measure_total
+from headcount.methods.queries.residuals import (
+    CONTRASTS,
+    Residuals,
+    discount_noisy_tables,
+    fitted_answers,
+    unbiased_answers,
+)
+from headcount.methods.queries.steps import step
+from headcount.methods.queries.workload import TableQueries
 from headcount.noise import NoiseSource
 from headcount.noise.stages import Stage, Stages, split_among_stages
 from headcount.releases.formatting import per_cent
-from headcount.releases.release import Release
 
 SHARE = Decimal("0.04")
 """What the choice costs."""
@@ -52,6 +57,15 @@ FITTING = {CONTRASTS: Decimal("0.97"), ERROR: Decimal("0.03")}
 """How a fit shares the rest."""
 
 _CLEAR, _CLEAR_CELLS = 32.0, 16.0  # deviations of noise that average counts have where no fit is needed
+
+_REASONS = {
+    Histogram.name: "noise on all cells is best",
+    Residuals.name: "noise on what columns tell alone, in pairs and so on is best",
+}
+_CONSEQUENCES = {
+    True: "a fit was tried, for their counts do not stand clear of noise",
+    False: "the noise tells how sure answers are: their counts stand clear of noise",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +79,7 @@ class Automatic(QueryMethod):
     >>> log = read_people(pa.table({"id": range(900), "age": [n % 90 for n in range(900)]}), user="id")
     >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
     >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age < 18",))
-    >>> Automatic(asked=table_queries).release(log, Grant("1"), SeededNoise(1)).chosen["choice"]["method"]
+    >>> Automatic(table_queries=table_queries).release(log, Grant("1"), SeededNoise(1)).chosen["choice"]["method"]
     'histogram'
     """
 
@@ -79,7 +93,7 @@ class Automatic(QueryMethod):
     def _best_option(self, price: Cost) -> MeasurementOption:
         """Return the better way of spending a price; without δ there is one alone."""
         return min(
-            (measurement_option(self.asked, price, bell) for bell in {False, bool(price.delta)}),
+            (measurement_option(self.table_queries, price, gaussian) for gaussian in {False, bool(price.delta)}),
             key=lambda option: option.variance,
         )
 
@@ -91,37 +105,34 @@ class Automatic(QueryMethod):
             "not stand clear of that, a table is fitted, and the error of its answers is released.",
         )
 
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+    def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> NoisyAnswers:
         """Release the total, choose, and do the rest."""
-        self.check(log)
-        table_queries, guarantee, engine = self.asked, self.guarantee(grant), engine or LocalEngine()
         option = self._best_option(grant.cost)
-        stages, plan, grants = option.stages, option.plan, split_among_stages(option.stages, grant)
-        cells = table_queries.count(log, engine, noise.key())
-        total = released_total(cells, grants[TOTAL], noise)
+        plan, grants = option.plan, split_among_stages(option.stages, grant)
+        cells = self.table_queries.count(log, engine, noise.key())
+        total = measure_total(cells, grants[TOTAL], noise)
         method = Histogram.name if plan.contrasts is None else Residuals.name
-        fits = not is_above_noise(plan, total.people, grants["rest"].cost)
+        fits = not is_above_noise(plan, total.records, grants["rest"].cost)
         if fits:
-            parts = split_among_stages(stages[1].parts, grants["rest"])
-            better = plan if in_whole(plan) else worthwhile(plan, total.people, parts[CONTRASTS].cost)
-            release = fitted_release(log, guarantee, cells, better, total, parts, noise)
+            parts = split_among_stages(option.stages[1].parts, grants["rest"])
+            if not measures_all_columns(plan):
+                plan = discount_noisy_tables(plan, total.records, parts[CONTRASTS].cost)
+            noisy = fitted_answers(cells, plan, total, parts, noise)
         else:
-            release = unbiased_release(log, guarantee, estimated(cells, plan, grants["rest"], noise), noise, total)
-        choice: dict[str, Any] = {"method": method, "fits": fits, "total": total.people}
-        story = (
-            f"To choose how to answer, the number of records was released with {total.distribution.in_words()}, "
-            f"paid with "
-            f"{per_cent(SHARE)} of the budget. The queries are such that {_FOR[method]}; "
-            f"{'a fit was tried, for' if fits else 'the noise tells how sure answers are:'} {_COUNTS[fits]}."
-        )
+            noisy = unbiased_answers(estimate_cells(cells, plan, grants["rest"], noise), total)
         return replace(
-            release,
-            method=self.name,
-            guarantee=guarantee,
-            noise={**release.noise, "choice": total.distribution},
-            chosen={**release.chosen, "choice": choice},
-            steps=(story, *release.steps),
-            simulated=not noise.is_private,
+            noisy,
+            noise_distributions={**noisy.noise_distributions, "choice": total.distribution},
+            chosen={"choice": {"method": method, "fits": fits, "total": total.records}},
+            preface=(
+                step(
+                    "choice",
+                    noise=total.distribution,
+                    share=per_cent(SHARE),
+                    reason=_REASONS[method],
+                    consequence=_CONSEQUENCES[fits],
+                ),
+            ),
         )
 
 
@@ -134,23 +145,17 @@ class MeasurementOption:
     variance: float
 
 
-def measurement_option(table_queries: TableQueries, price: Cost, bell: bool) -> MeasurementOption:
-    """Return the best that can be done with Gaussian noise, or without: then δ goes to the total alone."""
+def measurement_option(table_queries: TableQueries, price: Cost, gaussian: bool) -> MeasurementOption:
+    """Return the best option with Gaussian noise, or without: then δ goes to the total alone."""
+    sensitivity = table_queries.sensitivity
     parts = tuple(
-        Stage(name, share, gaussian=bell, sensitivity=table_queries.moved) for name, share in FITTING.items()
+        Stage(name, share, gaussian=gaussian, sensitivity=sensitivity) for name, share in FITTING.items()
     )
-    choice = Stage(TOTAL, SHARE, gaussian=bool(price.delta), sensitivity=table_queries.moved, tells=("choice",))
-    stages = choice, Stage("rest", 1 - SHARE, gaussian=bell, sensitivity=table_queries.moved, parts=parts)
+    choice = Stage(TOTAL, SHARE, gaussian=bool(price.delta), sensitivity=sensitivity, tells=("choice",))
+    stages = choice, Stage("rest", 1 - SHARE, gaussian=gaussian, sensitivity=sensitivity, parts=parts)
     own = split_among_stages(parts, split_among_stages(stages, price)["rest"])[CONTRASTS]
     plan = best_plan(table_queries, own)
     return MeasurementOption(stages, plan, plan.mean_variance(plan.distribution(own).variance))
-
-
-_FOR = {
-    Histogram.name: "noise on all cells is best",
-    Residuals.name: "noise on what columns tell alone, in pairs and so on is best",
-}
-_COUNTS = {True: "their counts do not stand clear of noise", False: "their counts stand clear of noise"}
 
 
 def best_plan(table_queries: TableQueries, price: Cost) -> Plan:
@@ -163,23 +168,23 @@ def best_plan(table_queries: TableQueries, price: Cost) -> Plan:
     >>> [takes_cells(f"SELECT COUNT(*) FROM t GROUP BY {columns}") for columns in ("a, b, c, d", "a")]
     [True, False]
     """
-    cells, contrasts = Plan(table_queries, None), contrasts_for(table_queries, price)
+    cells, contrasts = Plan(table_queries, None), plan_contrasts(table_queries, price)
     if contrasts is None:
         return cells
     return min((cells, contrasts), key=lambda plan: plan.mean_variance(plan.distribution(price).variance))
 
 
-def in_whole(plan: Plan) -> bool:
+def measures_all_columns(plan: Plan) -> bool:
     """Say whether cells are measured for queries that look at all columns together: then fewer tell too little.
 
     >>> from headcount.events.grid import Grid
     >>> grid = Grid.of({name: {"values": [0, 1]} for name in "ab"})
     >>> statements = [(f"SELECT COUNT(*) FROM t GROUP BY {by}",) for by in ("a, b", "a")]
     >>> workloads = [TableQueries(grid=grid, statements=pair) for pair in statements]
-    >>> [in_whole(Plan(table_queries, None)) for table_queries in workloads]
+    >>> [measures_all_columns(Plan(table_queries, None)) for table_queries in workloads]
     [True, False]
     """
-    table_queries = plan.asked
+    table_queries = plan.table_queries
     if plan.contrasts is not None or table_queries.energies is None:
         return plan.contrasts is None
     return max(map(len, table_queries.energies.places), default=0) == len(table_queries.grid.bins)
@@ -187,11 +192,11 @@ def in_whole(plan: Plan) -> bool:
 
 def is_above_noise(plan: Plan, total: float, price: Cost) -> bool:
     """Say whether the counts of all tables that queries look at are well above their noise, on average."""
-    if plan.asked.energies is None:
+    if plan.table_queries.energies is None:
         return False
-    variance, shape = plan.distribution(price).variance, plan.asked.grid.shape
+    variance, shape = plan.distribution(price).variance, plan.table_queries.grid.shape
     enough = _CLEAR_CELLS if plan.contrasts is None else _CLEAR
     return all(
-        total / prod(shape[place] for place in columns) >= enough * plan.noise(columns, variance) ** 0.5
-        for columns in plan.asked.energies.places
+        total / prod(shape[place] for place in columns) >= enough * plan.variance_of(columns, variance) ** 0.5
+        for columns in plan.table_queries.energies.places
     )

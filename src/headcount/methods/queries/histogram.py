@@ -7,7 +7,7 @@ of queries costs the same.
 
 With ``consistent``, cells are moved to the nearest counts that are not negative and add up to a released total.
 Most of a sparse table is empty cells, and their noise then mostly goes; what is left is biased, so that intervals
-come from a released accuracy instead: see :mod:`headcount.methods.queries.accuracy`.
+come from a released accuracy instead: see :mod:`headcount.methods.queries.query_method`.
 
 Why it is private
     One group that joins or leaves moves the cells by at most Δ in L1: so many people of a group, times so many
@@ -40,15 +40,20 @@ from numpy.typing import NDArray
 from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant
 from headcount.accounting.noise_distributions import DiscreteGaussian, NoiseDistribution
 from headcount.engines.engine import Engine
-from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
-from headcount.methods.queries.accuracy import ERROR, LEVEL, TOTAL, released_accuracy, released_total
-from headcount.methods.queries.query_method import QueryMethod, answers_table
+from headcount.methods.queries.query_method import (
+    ERROR,
+    LEVEL,
+    TOTAL,
+    NoisyAnswers,
+    QueryMethod,
+    measure_total,
+)
+from headcount.methods.queries.steps import step
 from headcount.noise import NoiseSource, add_noise
 from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
 from headcount.releases.intervals import Term, half_width
 from headcount.releases.reconcile import project_onto_total
-from headcount.releases.release import Interval, Release
 
 _FEW = 64  # draws whose sum is worked out exactly
 
@@ -63,11 +68,12 @@ class Histogram(QueryMethod):
     >>> from headcount.events.grid import Grid
     >>> from headcount.events.user_table import read_people
     >>> from headcount.noise import SeededNoise
-    >>> from headcount.methods.queries.query_method import TableQueries
+    >>> from headcount.methods.queries.workload import TableQueries
     >>> log = read_people(pa.table({"id": range(90), "age": [n % 100 for n in range(90)]}), user="id")
     >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
     >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age >= 18",))
-    >>> Histogram(asked=table_queries).release(log, Grant("20"), SeededNoise(1)).answers["answer"].to_pylist()
+    >>> release = Histogram(table_queries=table_queries).release(log, Grant("20"), SeededNoise(1))
+    >>> release.answers["answer"].to_pylist()
     [72.0]
     """
 
@@ -79,8 +85,9 @@ class Histogram(QueryMethod):
 
     def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """All cells; where they are made consistent, the total before and the error after them."""
+        sensitivity = self.table_queries.sensitivity
         total, cells, error = (
-            Stage(name, Decimal(share), gaussian=bool(price.delta), sensitivity=self.asked.moved, tells=(name,))
+            Stage(name, Decimal(share), gaussian=bool(price.delta), sensitivity=sensitivity, tells=(name,))
             for name, share in SHARES.items()
         )
         cells = replace(cells, on="every cell", tells=("answers",))
@@ -91,45 +98,33 @@ class Histogram(QueryMethod):
         laws = super().noise_distributions(log, priced)
         return {name: laws[name] for name in sorted(laws, key=lambda name: name != "answers")}
 
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Count the cells with noise, and add them up."""
-        self.check(log)
-        guarantee, grants = self.guarantee(grant), split_among_stages(self.stages(log, grant.cost), grant)
-        cells = self.asked.count(log, engine or LocalEngine(), noise.key())
-        queries, average = self.asked.queries, False
-        steps = self.asked.story(log)
-        laws: dict[str, NoiseDistribution] = {}
-        if self.consistent:
-            total = released_total(cells, grants[TOTAL], noise)
+    def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> NoisyAnswers:
+        """Count the cells with noise, and add them up; if consistent, release the total and the error as well."""
+        grants = split_among_stages(self.stages(log, grant.cost), grant)
+        cells = self.table_queries.count(log, engine, noise.key())
+        if not self.consistent:
+            noisy = add_noise(cells, grants["cells"], noise)
+            answers = self.queries.sums(noisy.counts)
+            widths = cell_widths(self.queries.sizes, noisy.distribution)
+            return NoisyAnswers(
+                answers=answers,
+                low=answers - widths,
+                high=answers + widths,
+                noise_distributions={"answers": replace(noisy.distribution, on="every cell")},
+                steps=(step("cells of sums", noise=noisy.distribution),),
+            )
+        total = measure_total(cells, grants[TOTAL], noise)
         noisy = add_noise(cells, grants["cells"], noise)
-        laws["answers"] = replace(noisy.distribution, on="every cell")
-        steps.append(
-            f"Every cell, empty ones included, got {noisy.distribution.in_words()}; a query is the sum of its "
-            f"cells."
-        )
-        if self.consistent:
-            counts = project_onto_total(noisy.counts, total.people)
-            answers = queries.sums(counts)
-            accuracy = released_accuracy(cells, queries, answers, grants[ERROR], noise)
-            widths, average = np.full(queries.size, accuracy.width), True
-            laws |= {TOTAL: total.distribution, ERROR: accuracy.distribution}
-            steps += [
-                "Cells were then moved to the nearest counts that are not negative and add up to the released "
-                f"total, which got {total.distribution.in_words()}.",
-                accuracy.story,
-            ]
-        else:
-            answers, widths = queries.sums(noisy.counts), cell_widths(queries.sizes, noisy.distribution)
-        columns = {"answer": answers, "low": answers - widths, "high": answers + widths}
-        return Release(
-            method=self.name,
-            guarantee=guarantee,
-            noise=laws,
-            tables={"answers": answers_table(self.asked.named, columns)},
-            interval=Interval(level=LEVEL, covers="bounded", average=average),
-            bounded=self.asked.bounded,
-            steps=tuple(steps),
-            simulated=not noise.is_private,
+        counts = project_onto_total(noisy.counts, total.records)
+        distributions = {"answers": replace(noisy.distribution, on="every cell"), TOTAL: total.distribution}
+        steps = step("cells of sums", noise=noisy.distribution), step("projection", noise=total.distribution)
+        return NoisyAnswers.with_error(
+            self.exact_answers(cells),
+            self.queries.sums(counts),
+            grants[ERROR],
+            noise,
+            distributions=distributions,
+            steps=steps,
         )
 
 

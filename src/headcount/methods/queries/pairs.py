@@ -40,7 +40,6 @@ from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant, cost_of
@@ -52,36 +51,39 @@ from headcount.bounds import (
     Noisy,
     Sensitivity,
     concatenate_tables,
-    distances,
-    quantile,
     total_distance,
 )
 from headcount.engines.engine import Engine
-from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.encode.cells import check_table
 from headcount.events.grid import MOST_CELLS
 from headcount.events.log import EventLog
 from headcount.methods.method import Bounds
 from headcount.methods.queries import SYNTHETIC
-from headcount.methods.queries.accuracy import ERROR, LEVEL, WITHIN, Accuracy
-from headcount.methods.queries.inference.pair_model import Pair, PairModel, cleaned, fitted, independent
-from headcount.methods.queries.inference.synthetic_rows import MOST_ROWS, synthetic_rows
-from headcount.methods.queries.query_method import QueryMethod, answers_table
+from headcount.methods.queries.inference.pair_model import (
+    MAX_ROWS,
+    Pair,
+    clean_columns,
+    fit_pair_model,
+    independent_table,
+    synthetic_rows,
+)
+from headcount.methods.queries.query_method import ERROR, NoisyAnswers, QueryMethod
+from headcount.methods.queries.steps import step
+from headcount.methods.queries.workload import QueryNames
 from headcount.noise import NoiseSource, add_noise, noise_distribution_for
 from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
 from headcount.releases.formatting import some
-from headcount.releases.release import Interval, Release
 
 COLUMNS, SCORES, PAIRS = "columns", "scores", "pairs"
 SHARES = {COLUMNS: "0.25", SCORES: "0.1", PAIRS: "0.6", ERROR: "0.05"}
 OF_RHO = {COLUMNS: "0.2", SCORES: "0.02", PAIRS: "0.73", ERROR: "0.05"}
 """How stages share ε, and ρ where noise is Gaussian. Chosen on NLTCS and Online Retail, not on Adult."""
 
-MOST_PAIR_CELLS = 100_000
+MAX_PAIR_CELLS = 100_000
 """Larger pairs are not counted: what is known of them is what other columns tell."""
 
-_MEAN = 0.8  # of the absolute value of a draw, as a share of its standard deviation
+_MEAN_ABSOLUTE = 0.8  # of the absolute value of a draw, as a share of its standard deviation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,12 +93,13 @@ class PairCounts(QueryMethod):
     >>> from headcount.events.grid import Grid
     >>> from headcount.events.user_table import read_people
     >>> from headcount.noise import SeededNoise
-    >>> from headcount.methods.queries.query_method import TableQueries
+    >>> import pyarrow as pa
+    >>> from headcount.methods.queries.workload import TableQueries
     >>> columns = {f"c{n}": [(who >> n) % 2 for who in range(4096)] for n in range(12)}
     >>> log = read_people(pa.table({"id": range(4096), **columns}), user="id")
     >>> grid = Grid.of({name: {"values": [0, 1]} for name in columns})
     >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM t WHERE c3 = 1 AND c5 = 0",))
-    >>> release = PairCounts(asked=table_queries, synthetic=9).release(log, Grant("20"), SeededNoise(1))
+    >>> release = PairCounts(table_queries=table_queries, synthetic=9).release(log, Grant("20"), SeededNoise(1))
     >>> round(release.answers["answer"][0].as_py(), -2), release.tables["synthetic"].num_rows
     (1000.0, 9)
     """
@@ -109,9 +112,9 @@ class PairCounts(QueryMethod):
     shares: Mapping[str, Amount] | None = None
 
     def __post_init__(self) -> None:
-        if self.synthetic is not None and not 1 <= self.synthetic <= MOST_ROWS:
+        if self.synthetic is not None and not 1 <= self.synthetic <= MAX_ROWS:
             raise UsageError(
-                f"synthetic must lie between 1 and {MOST_ROWS:,} rows",
+                f"synthetic must lie between 1 and {MAX_ROWS:,} rows",
                 given=self.synthetic,
                 remedy="for example --synthetic 10000",
             )
@@ -119,8 +122,8 @@ class PairCounts(QueryMethod):
 
     def check(self, log: EventLog) -> None:
         """Refuse what cannot be counted or asked."""
-        grid = self.asked.grid
-        check_table(log, grid, self.asked.groups)
+        grid = self.grid
+        check_table(log, grid, self.table_queries.groups)
         cells = (sum(grid.shape) ** 2 - sum(size**2 for size in grid.shape)) // 2
         if cells > MOST_CELLS:
             largest = max(grid.bins, key=lambda column_bins: column_bins.size)
@@ -132,16 +135,16 @@ class PairCounts(QueryMethod):
 
     @property
     def _candidates(self) -> list[Pair]:
-        shape = self.asked.grid.shape
+        shape = self.grid.shape
         every = combinations(range(len(shape)), 2)
-        return [(first, second) for first, second in every if shape[first] * shape[second] <= MOST_PAIR_CELLS]
+        return [(first, second) for first, second in every if shape[first] * shape[second] <= MAX_PAIR_CELLS]
 
     @property
     def _bound(self) -> Marginals:
         """All tables that are looked at, with noise: columns, pairs, and what queries ask for."""
-        columns: list[ColumnPlaces] = [(place,) for place in range(len(self.asked.grid.bins))]
-        tables = dict.fromkeys([*columns, *self._candidates, *self.asked.workload.tables])
-        return Marginals(self.asked.bound, tuple(tables))
+        columns: list[ColumnPlaces] = [(place,) for place in range(len(self.grid.bins))]
+        tables = dict.fromkeys([*columns, *self._candidates, *self.table_queries.workload.tables])
+        return Marginals(self.table_queries.bound, tuple(tables))
 
     def _shared(self) -> Stages:
         run = (COLUMNS, *((SCORES,) if len(self._candidates) > 1 else ()), *((PAIRS,) if self._candidates else ()))
@@ -149,21 +152,24 @@ class PairCounts(QueryMethod):
 
     def stages(self, log: EventLog, price: Cost) -> Stages:  # noqa: ARG002
         """Columns, distances of pairs, the pairs that are worth it, of which all could be, and the error."""
-        tables = {COLUMNS: len(self.asked.grid.bins), SCORES: len(self._candidates), PAIRS: len(self._candidates)}
+        tables = {
+            COLUMNS: len(self.grid.bins),
+            SCORES: len(self._candidates),
+            PAIRS: len(self._candidates),
+        }
         return tuple(
             replace(
                 stage,
                 gaussian=bool(price.delta),
                 of_rho=Decimal(OF_RHO[stage.name]) if price.delta and self.shares is None else None,
-                sensitivity=self._moved(tables.get(stage.name, 1)),
+                sensitivity=self._sensitivity(tables.get(stage.name, 1)),
                 tells=() if stage.name == PAIRS else (stage.name,),
             )
             for stage in self._shared()
         )
 
-    def _moved(self, tables: int) -> Sensitivity:
-        reach = self.asked.bound.max_records_of_group
-        return Sensitivity(tables * reach, tables * reach**2, reach)
+    def _sensitivity(self, tables: int) -> Sensitivity:
+        return Sensitivity(tables * self.max_records, tables * self.max_records**2, self.max_records)
 
     def notes(self, log: EventLog, priced: CostOrGrant) -> tuple[str, ...]:
         """Say how noisy pairs will be."""
@@ -171,7 +177,7 @@ class PairCounts(QueryMethod):
             return ()
         part = split_among_stages(self.stages(log, cost_of(priced)), cost_of(priced))[PAIRS]
         least, most = (
-            noise_distribution_for(self._moved(tables), part).variance ** 0.5
+            noise_distribution_for(self._sensitivity(tables), part).variance ** 0.5
             for tables in (1, len(self._candidates))
         )
         return (
@@ -179,130 +185,101 @@ class PairCounts(QueryMethod):
             f"of them gets noise of standard deviation {least:,.0f} if it is one pair, {most:,.0f} if it is all.",
         )
 
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Count columns and pairs, fit the model, answer from it, and say how good that is."""
-        self.check(log)
-        table_queries, guarantee = self.asked, self.guarantee(grant)
-        grants = split_among_stages(self.stages(log, grant.cost), grant)
-        bound = self._bound
-        measured = (engine or LocalEngine()).measure(log, bound, noise.key())
-        tables = dict(zip(bound.tables, measured.tables, strict=True))
-        places = [(place,) for place in range(len(table_queries.grid.bins))]
-        noisy, laws = (
-            add_noise(concatenate_tables([tables[key] for key in places]), grants[COLUMNS], noise),
-            dict[str, NoiseDistribution](),
-        )
-        laws[COLUMNS] = noisy.distribution
-        columns = cleaned(_apart(noisy, [tables[key] for key in places]), _deviation(noisy.distribution))
-        taken, counted = self._chosen(columns, tables, grants, laws, noise), dict[Pair, Floats]()
-        if taken:
-            held = [tables[pair] for pair in taken]
-            noisy = add_noise(concatenate_tables(held), grants[PAIRS], noise)
-            laws[PAIRS] = noisy.distribution
-            counted = dict(zip(taken, _apart(noisy, held), strict=True))
-        model = fitted(columns, counted, _deviation(noisy.distribution))
-        answers = table_queries.workload.answers(model.table)
-        far = add_noise(
-            quantile(distances(table_queries.workload.exact(tables), answers), WITHIN), grants[ERROR], noise
-        )
-        accuracy = Accuracy(float(far.counts[0]), far.distribution)
-        laws[ERROR] = far.distribution
-        width = accuracy.width
-        shown = answers_table(
-            table_queries.workload.named, {"answer": answers, "low": answers - width, "high": answers + width}
-        )
-        return Release(
-            method=self.name,
-            guarantee=guarantee,
-            noise=laws,
-            tables={"answers": shown, **self._synthetic(model, noise)},
-            interval=Interval(level=LEVEL, covers="bounded", average=True),
-            bounded=table_queries.bounded,
-            chosen={"answers": {"pairs": [self._called(pair) for pair in taken], "total": model.total}},
-            steps=(*table_queries.story(log), *self._story(laws, len(taken)), accuracy.story, *self._rows_story()),
-            simulated=not noise.is_private,
-        )
+    @property
+    def query_names(self) -> QueryNames:
+        """The names of all queries, without looking at all cells."""
+        return self.table_queries.workload.names
 
-    def _chosen(
+    def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> NoisyAnswers:
+        """Count columns and pairs, fit the model, answer from it, and release the error."""
+        grants = split_among_stages(self.stages(log, grant.cost), grant)
+        bound, workload = self._bound, self.table_queries.workload
+        measured = engine.measure(log, bound, noise.key())
+        tables = dict(zip(bound.tables, measured.tables, strict=True))
+        singles = [tables[place,] for place in range(len(self.grid.bins))]
+        noisy = add_noise(concatenate_tables(singles), grants[COLUMNS], noise)
+        distributions, steps = {COLUMNS: noisy.distribution}, [step("columns", noise=noisy.distribution)]
+        columns = clean_columns(_split_tables(noisy, singles), _deviation(noisy.distribution))
+        pairs, scores = self._choose_pairs(columns, tables, grants, noise)
+        if scores is not None:
+            distributions[SCORES] = scores
+            candidates = some(len(self._candidates), "pair")
+            steps.append(step("scores", noise=scores, taken=len(pairs), pairs=candidates))
+        counted = dict[Pair, Floats]()
+        if pairs:
+            exact_pairs = [tables[pair] for pair in pairs]
+            noisy = add_noise(concatenate_tables(exact_pairs), grants[PAIRS], noise)
+            distributions[PAIRS] = noisy.distribution
+            steps.append(step("pairs", noise=noisy.distribution))
+            counted = dict(zip(pairs, _split_tables(noisy, exact_pairs), strict=True))
+        model = fit_pair_model(columns, counted, _deviation(noisy.distribution))
+        steps.append(step("answers of model"))
+        answers = workload.answers(model.table)
+        names = [[self.grid.columns[place] for place in pair] for pair in pairs]
+        released = NoisyAnswers.with_error(
+            workload.exact(tables),
+            answers,
+            grants[ERROR],
+            noise,
+            distributions=distributions,
+            steps=steps,
+            chosen={"answers": {"pairs": names, "total": model.total}},
+        )
+        if self.synthetic is None:
+            return released
+        rows = synthetic_rows(model, self.grid, self.synthetic, noise.key())
+        drawn = step("synthetic rows", rows=some(self.synthetic, "synthetic row"))
+        return replace(released, tables={SYNTHETIC.name: rows}, steps=(*released.steps, drawn))
+
+    def _choose_pairs(
         self,
         columns: Sequence[Floats],
         tables: Mapping[ColumnPlaces, Bounded],
         grants: Mapping[str, Grant],
-        laws: dict[str, NoiseDistribution],
         noise: NoiseSource,
-    ) -> list[Pair]:
-        """Spend a grant on how far pairs are from what columns make of them, and take those that are worth it."""
+    ) -> tuple[list[Pair], NoiseDistribution | None]:
+        """Spend a grant on the distances of pairs from independence; return those that pay, and the noise."""
         pairs = self._candidates
         if len(pairs) < 2:
-            return pairs
-        alone = [independent(columns, pair) for pair in pairs]
-        far = concatenate_tables(
-            [
-                total_distance(tables[pair], expected_counts)
-                for pair, expected_counts in zip(pairs, alone, strict=True)
-            ]
+            return pairs, None
+        independent = [independent_table(columns, pair) for pair in pairs]
+        distances = concatenate_tables(
+            [total_distance(tables[pair], counts) for pair, counts in zip(pairs, independent, strict=True)]
         )
-        noisy = add_noise(far, grants[SCORES], noise)
-        laws[SCORES] = noisy.distribution
+        noisy = add_noise(distances, grants[SCORES], noise)
         price = grants[PAIRS].cost
         deviations = [
-            _deviation(noise_distribution_for(self._moved(size), price)) for size in range(1, len(pairs) + 1)
+            _deviation(noise_distribution_for(self._sensitivity(size), price)) for size in range(1, len(pairs) + 1)
         ]
-        return [pairs[place] for place in worthwhile_pairs(noisy.counts, alone, deviations)]
-
-    def _called(self, pair: Pair) -> list[str]:
-        return [self.asked.grid.columns[place] for place in pair]
-
-    def _synthetic(self, model: PairModel, noise: NoiseSource) -> dict[str, pa.Table]:
-        if self.synthetic is None:
-            return {}
-        return {SYNTHETIC.name: synthetic_rows(model, self.asked.grid, self.synthetic, noise.key())}
-
-    def _rows_story(self) -> list[str]:
-        if self.synthetic is None:
-            return []
-        return [
-            f"{some(self.synthetic, 'synthetic row')} were drawn from the same model, column by column; within a "
-            "bin of numbers all are alike. That costs nothing."
-        ]
-
-    def _story(self, laws: Mapping[str, NoiseDistribution], taken: int) -> list[str]:
-        sentences = [f"Every column was counted by itself, with {laws[COLUMNS].in_words()}."]
-        if SCORES in laws:
-            sentences.append(
-                "How far each pair of columns is from what these two alone would make of it was released with "
-                f"{laws[SCORES].in_words()}; {taken:,} of {some(len(self._candidates), 'pair')} were taken."
-            )
-        if PAIRS in laws:
-            sentences.append(f"These were counted, every cell with {laws[PAIRS].in_words()}.")
-        return [*sentences, "All queries were answered from a model fitted to these counts, which costs nothing."]
+        chosen = [pairs[place] for place in worthwhile_pairs(noisy.counts, independent, deviations)]
+        return chosen, noisy.distribution
 
 
-def worthwhile_pairs(far: Floats, alone: Sequence[Floats], deviations: Sequence[float]) -> list[int]:
+def worthwhile_pairs(distances: Floats, independent: Sequence[Floats], deviations: Sequence[float]) -> list[int]:
     """Return the places of as many pairs as are worth their noise, the most worthy first; one at least.
 
-    A pair is worth it that is further from what its columns make of it than noise would be. No cell is thought to
-    be further off than what is expected in it. ``deviations`` are those of noise on one pair, on two, and so on.
+    A pair is worth its noise if it is further from independence than noise would be. The error of a cell counts
+    at most as its expected count. ``deviations`` are those of noise on one pair, on two, and so on.
 
-    >>> alone = [np.full((2, 2), 100.0)] * 3
-    >>> worthwhile_pairs(np.array([5.0, 300.0, 40.0]), alone, [5.0, 10.0, 15.0])
+    >>> independent = [np.full((2, 2), 100.0)] * 3
+    >>> worthwhile_pairs(np.array([5.0, 300.0, 40.0]), independent, [5.0, 10.0, 15.0])
     [1, 2]
     """
-    for size in range(len(alone), 0, -1):
-        noise = [np.minimum(_MEAN * deviations[size - 1], counts).sum() for counts in alone]
-        worth = far / np.maximum(noise, 1e-9)
+    for size in range(len(independent), 0, -1):
+        noise = [np.minimum(_MEAN_ABSOLUTE * deviations[size - 1], counts).sum() for counts in independent]
+        worth = distances / np.maximum(noise, 1e-9)
         best = np.argsort(-worth, kind="stable")[:size]
         if worth[best[-1]] >= 1:
             break
     return [int(place) for place in best]
 
 
-def _apart(noisy: Noisy, tables: Sequence[Bounded]) -> list[Floats]:
-    """Take tables that stood side by side apart again."""
+def _split_tables(noisy: Noisy, tables: Sequence[Bounded]) -> list[Floats]:
+    """Split noisy counts of tables side by side into these tables."""
     edges = np.cumsum([table.size for table in tables])[:-1]
     parts = np.split(noisy.counts, edges)
     return [part.reshape(table.shape) for part, table in zip(parts, tables, strict=True)]
 
 
-def _deviation(law: NoiseDistribution) -> float:
-    return math.sqrt(law.variance)
+def _deviation(distribution: NoiseDistribution) -> float:
+    return math.sqrt(distribution.variance)

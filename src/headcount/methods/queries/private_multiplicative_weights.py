@@ -37,22 +37,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.accounting.budget import Amount, Cost, CostOrGrant, ExclusiveResource, Grant, cost_of
-from headcount.accounting.guarantee import Guarantee
 from headcount.accounting.noise_distributions import DiscreteLaplace, NoiseDistribution
 from headcount.bounds import Bounded, LinearQueries, Sensitivity, distances, exact_answers, take_places
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.methods.queries.accuracy import LEVEL, TOTAL, released_total
 from headcount.methods.queries.inference.multiplicative_weights import (
-    columns_in_words,
-    fitted,
-    reweighted,
+    NoisyAnswer,
+    measure_start,
     start_stage,
+    update_table,
 )
-from headcount.methods.queries.query_method import QueryMethod, TableQueries, answers_table
-from headcount.methods.queries.workload import Named
+from headcount.methods.queries.query_method import LEVEL, TOTAL, NoisyAnswers, QueryMethod, measure_total
+from headcount.methods.queries.steps import step
+from headcount.methods.queries.workload import TableQueries
 from headcount.noise import NoiseSource, SparseVector, add_noise, noise_distribution_for, sparse_vector_noise
 from headcount.noise.stages import (
     Stage,
@@ -64,13 +63,11 @@ from headcount.noise.stages import (
 )
 from headcount.releases.formatting import some
 from headcount.releases.intervals import Term, half_width
-from headcount.releases.release import Interval, Release
 
 SHARES = {TOTAL: "0.05", "start": "0.35", "tests": "0.36", "answers": "0.24"}
-MOST_UPDATES = 20
-_PASSES = 10
+MAX_UPDATES = 20
 
-How = Literal["checked", "measured", "unchecked"]
+Source = Literal["checked", "measured", "unchecked"]
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ class Reply:
 
     answer: float
     width: float | None
-    how: How
+    how: Source
     left: int
 
     @property
@@ -103,7 +100,7 @@ class Reply:
 
 
 class Mediator(ExclusiveResource):
-    """Stands between the cells and whoever asks: spends a grant at the start, and then answers anything."""
+    """Stands between the cells and the analyst: spends a grant at the start, and then answers any query."""
 
     noun = "a session"
     remedy = "begin one in each process, each with an ε of its own, or ask in the one that began it"
@@ -112,32 +109,36 @@ class Mediator(ExclusiveResource):
         self,
         cells: Bounded,
         table_queries: TableQueries,
-        how_often: UpdateCount,
+        update_count: UpdateCount,
         grants: Mapping[str, Grant],
         noise: NoiseSource,
     ) -> None:
-        """Release the total and the tables to start from, and make the test and the answers ready."""
+        """Release the total and the start table, and make the test and the answers ready."""
         super().__init__()
-        self._noise, reach = noise, table_queries.bound.max_records_of_group
-        total = released_total(cells, grants[TOTAL], noise)
-        self.total = total.people
-        fit = fitted(cells, table_queries.grid, total.people, grants["start"], noise)
-        self.table, self.order = fit.cells, fit.order
-        self.updates = how_often.updates(total.people, grants["tests"].cost, reach)
-        laws = sparse_vector_noise(reach, self.updates, grants["tests"].cost)
-        self.threshold = how_often.threshold(laws.distance, total.people)
-        self._test: SparseVector | None = SparseVector(self.threshold, reach, self.updates, grants["tests"], noise)
+        self._noise, max_records = noise, table_queries.bound.max_records_of_group
+        total = measure_total(cells, grants[TOTAL], noise)
+        self.total = total.records
+        start = measure_start(cells, table_queries.grid, self.total, grants["start"], noise)
+        self.table, self._margins = start.cells, start.description
+        self.updates = update_count.updates(self.total, grants["tests"].cost, max_records)
+        tests = sparse_vector_noise(max_records, self.updates, grants["tests"].cost)
+        self.threshold = update_count.threshold(tests.distance, self.total)
+        self._test: SparseVector | None = SparseVector(
+            self.threshold, max_records, self.updates, grants["tests"], noise
+        )
         self._grants = list(split_among_stages(split_evenly(range(self.updates)), grants["answers"]).values())
-        answers = _answers_law(reach, [grant.cost for grant in self._grants])
         self.noise_distributions: dict[str, NoiseDistribution] = {
-            TOTAL: total.distribution, "start": fit.distribution, "threshold": laws.threshold,
-            "tests": laws.distance,
-            "answers": answers,
-        }  # fmt: skip
+            TOTAL: total.distribution,
+            "start": start.distribution,
+            "threshold": tests.threshold,
+            "tests": tests.distance,
+            "answers": _answers_noise(max_records, [grant.cost for grant in self._grants]),
+        }
         # |f - e| < T + ρ - ν wherever a test says no; ρ - ν exceeds one end of its middle 90 % in 5 % of all cases
-        self._near = self.threshold + half_width([Term(1, laws.threshold), Term(1, laws.distance)], 2 * LEVEL - 1)
+        margin = half_width([Term(1, tests.threshold), Term(1, tests.distance)], 2 * LEVEL - 1)
+        self._near = self.threshold + margin
         self._cells: Bounded | None = cells
-        self._released: list[tuple[NDArray[np.bool_], float]] = []
+        self._released: list[NoisyAnswer] = []
 
     @property
     def left(self) -> int:
@@ -176,9 +177,7 @@ class Mediator(ExclusiveResource):
         noisy = add_noise(exact, self._grants[len(self._released)], self._noise)
         answer = float(noisy.counts[0])
         self._released.append((mask, answer))
-        for _ in range(_PASSES):
-            for released_mask, wanted in reversed(self._released):
-                self.table = reweighted(self.table, released_mask, wanted, self.total)
+        self.table = update_table(self.table, self._released, self.total)
         if self.left == 0:
             self._end()
         return Reply(answer, noisy.distribution.half_width(LEVEL), "measured", self.left)
@@ -197,6 +196,26 @@ class Mediator(ExclusiveResource):
     def _end(self) -> None:
         self._cells = self._test = None
 
+    def noisy_answers(self, replies: Sequence[Reply]) -> NoisyAnswers:
+        """Return all replies so far as the answers of a release."""
+        answers, low, high = (
+            np.array([getattr(reply, side) for reply in replies], dtype=np.float64)  # None, not known, becomes NaN
+            for side in ("answer", "low", "high")
+        )
+        distributions, updates = self.noise_distributions, some(self.updates, "time")
+        return NoisyAnswers(
+            answers=answers,
+            low=low,
+            high=high,
+            noise_distributions=distributions,
+            steps=(
+                step("start", noise=distributions[TOTAL], margins=self._margins),
+                step("updates", threshold=self.threshold, noise=distributions["answers"], updates=updates),
+            ),
+            chosen={"answers": {"updates": self.updates, "threshold": self.threshold, "total": self.total}},
+            sources=tuple(reply.how for reply in replies),
+        )
+
 
 @dataclass(frozen=True)
 class UpdateCount:
@@ -205,12 +224,12 @@ class UpdateCount:
     requested: int | None = None
     expected: int = 1000
 
-    def updates(self, total: float, tests: Cost, reach: int) -> int:
+    def updates(self, total: float, tests: Cost, max_records: int) -> int:
         """Return how many updates to pay for: few enough for a threshold near what chance makes, √n."""
         if self.requested is not None:
             return self.requested
-        worth = int(float(tests.exact) * sqrt(total) / (16 * reach))
-        return max(1, min(worth, MOST_UPDATES))
+        worth = int(float(tests.exact) * sqrt(total) / (16 * max_records))
+        return max(1, min(worth, MAX_UPDATES))
 
     def threshold(self, law: DiscreteLaplace, total: float) -> int:
         """Return how far off is too far: more than noise makes of nothing, and more than chance does, 2 √n.
@@ -232,7 +251,7 @@ class PrivateWeights(QueryMethod):
     >>> log = read_people(pa.table({"id": range(900), "age": [n % 90 for n in range(900)]}), user="id")
     >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
     >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age < 18",))
-    >>> release = PrivateWeights(asked=table_queries).release(log, Grant("50"), SeededNoise(1))
+    >>> release = PrivateWeights(table_queries=table_queries).release(log, Grant("50"), SeededNoise(1))
     >>> release.answers["how"].to_pylist(), round(release.answers["answer"][0].as_py(), -1)
     (['checked'], 180.0)
     """
@@ -255,83 +274,42 @@ class PrivateWeights(QueryMethod):
 
     def _shared(self) -> Stages:
         total, start, tests, answers = (Stage(name, Decimal(share)) for name, share in SHARES.items())
-        total = replace(total, sensitivity=self.asked.moved, tells=(TOTAL,))
-        start = start_stage(self.asked.grid, self.asked.bound.max_records_of_group, start.share)
+        total = replace(total, sensitivity=self.table_queries.sensitivity, tells=(TOTAL,))
+        start = start_stage(self.grid, self.max_records, start.share)
         return normalize_split([total, start, tests, answers], self.shares)
 
     def noise_distributions(self, log: EventLog, priced: CostOrGrant) -> Mapping[str, NoiseDistribution]:
         """Return the noise of the total; the rest hangs on it, unless updates are given."""
-        self.asked.check_table(log)  # of a session nobody knows yet what will be asked
+        self.table_queries.check_table(log)  # of a session nobody knows yet what will be asked
         return self.planned(cost_of(priced))
 
     def planned(self, price: Cost) -> dict[str, NoiseDistribution]:
         """Return the noise as far as it is known whatever is asked; refuse what cannot be drawn."""
-        laws, parts = noise_distributions_of(self._shared(), price), split_among_stages(self._shared(), price)
-        reach, updates = (
-            self.asked.bound.max_records_of_group,
-            self.updates or 1,
-        )  # as many as are worth it are few enough
-        tests = sparse_vector_noise(reach, updates, parts["tests"])
-        answers = _answers_law(reach, split_among_stages(split_evenly(range(updates)), parts["answers"]).values())
-        fixed_laws = {"threshold": tests.threshold, "tests": tests.distance, "answers": answers}
-        return laws | (fixed_laws if self.updates is not None else {})
+        distributions = noise_distributions_of(self._shared(), price)
+        parts = split_among_stages(self._shared(), price)
+        updates = self.updates or 1  # as many as pay are few enough to be drawn
+        tests = sparse_vector_noise(self.max_records, updates, parts["tests"])
+        costs = split_among_stages(split_evenly(range(updates)), parts["answers"]).values()
+        answers = _answers_noise(self.max_records, costs)
+        if self.updates is None:
+            return distributions
+        return distributions | {"threshold": tests.threshold, "tests": tests.distance, "answers": answers}
 
     def begin(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Mediator:
         """Read the data, spend the grant, and be ready for queries."""
-        expected = self.expected or (self.asked.queries.size if self.asked.has_queries else 1000)
+        expected = self.expected or (self.queries.size if self.table_queries.has_queries else 1000)
         grants = split_among_stages(self._shared(), grant)
-        cells = self.asked.count(log, engine or LocalEngine(), noise.key())
-        return Mediator(cells, self.asked, UpdateCount(self.updates, expected), grants, noise)
+        cells = self.table_queries.count(log, engine or LocalEngine(), noise.key())
+        return Mediator(cells, self.table_queries, UpdateCount(self.updates, expected), grants, noise)
 
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+    def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> NoisyAnswers:
         """Answer all queries, one after the other."""
-        self.check(log)
         mediator = self.begin(log, grant, noise, engine)
-        replies = mediator.reply(self.asked.queries)
+        replies = mediator.reply(self.queries)
         mediator.end()
-        release = answered(self.asked, log, self.guarantee(grant), mediator, self.asked.named, replies)
-        return replace(release, simulated=not noise.is_private)
+        return mediator.noisy_answers(replies)
 
 
-def _answers_law(reach: int, prices: Iterable[Cost]) -> NoiseDistribution:
-    return max(
-        (noise_distribution_for(Sensitivity.of_l1(reach), cost) for cost in prices), key=lambda law: law.variance
-    )
-
-
-def answered(
-    table_queries: TableQueries,
-    log: EventLog,
-    guarantee: Guarantee,
-    mediator: Mediator,
-    named: Named,
-    replies: Sequence[Reply],
-) -> Release:
-    """Make a release of what was replied so far."""
-    columns: dict[str, list[float | None]] = {
-        "answer": [reply.answer for reply in replies],
-        "low": [reply.low for reply in replies],
-        "high": [reply.high for reply in replies],
-    }
-    table = answers_table(named, columns).append_column("how", [[reply.how for reply in replies]])
-    laws = mediator.noise_distributions
-    return Release(
-        method=PrivateWeights.name,
-        guarantee=guarantee,
-        noise=laws,
-        tables={"answers": table},
-        interval=Interval(level=LEVEL, covers="bounded"),
-        bounded=table_queries.bounded,
-        chosen={
-            "answers": {"updates": mediator.updates, "threshold": mediator.threshold, "total": mediator.total}
-        },
-        steps=(
-            *table_queries.story(log),
-            f"The number of records got {laws[TOTAL].in_words()}. A table was fitted to it and to counts over "
-            f"{columns_in_words(mediator.order)}, which got {laws['start'].in_words()}.",
-            "Queries were answered from that table, unless that was found to be off by about "
-            f"{mediator.threshold:,} or more: then the exact answer got {laws['answers'].in_words()}, and the "
-            f"table was mended with it. That could happen {some(mediator.updates, 'time')} at most; after the "
-            "last, the table answered alone, and how good these answers are is not known.",
-        ),
-    )
+def _answers_noise(max_records: int, costs: Iterable[Cost]) -> NoiseDistribution:
+    sensitivity = Sensitivity.of_l1(max_records)
+    return max((noise_distribution_for(sensitivity, cost) for cost in costs), key=lambda law: law.variance)

@@ -1,223 +1,184 @@
-"""Base of query methods: the queries, the grid of cells and the contribution bound of one group.
+"""Base of query methods: ``measure`` spends the grant, ``estimate`` turns the noisy answers into a release.
 
-All of it is public, and fixed before any record is read; every method of this family has it.
+Answers of a fitted table may be wrong by any amount. So methods that fit a table also release the error that 97 %
+of all answers do not exceed. It moves by no more than one answer does, so a small part of ε is enough. An interval
+is that error, and what its own noise may conceal, to either side. It covers 95 % of all answers, on average.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Floats
-from headcount.accounting.budget import CostOrGrant
-from headcount.accounting.guarantee import GROUP_UNIT, Guarantee, Standing
-from headcount.bounds import Bounded, GroupCells, LinearQueries, Sensitivity
+from headcount.accounting.budget import CostOrGrant, Grant
+from headcount.accounting.guarantee import Guarantee, Standing
+from headcount.accounting.noise_distributions import NoiseDistribution
+from headcount.bounds import Bounded, GroupCells, LinearQueries, distances, exact_answers, group_sums, quantile
 from headcount.engines.engine import Engine
-from headcount.errors import UsageError
-from headcount.events.encode.cells import check_table
-from headcount.events.grid import Grid, NumberBins
+from headcount.engines.local.engine import LocalEngine
+from headcount.events.grid import Grid
 from headcount.events.log import EventLog
-from headcount.events.sources.row_as_user import RowAsUserSource
-from headcount.methods.method import ONE_ID, Bounds, Staged, describe_filters
+from headcount.methods.method import Bounds, Staged
 from headcount.methods.queries import ANSWERS
-from headcount.methods.queries.components import Energies, energies
-from headcount.methods.queries.sql import Cell, counts_of
-from headcount.methods.queries.workload import Named, RowWorkload, StatementWorkload, Workload, no_queries_error
-from headcount.releases.formatting import some
+from headcount.methods.queries.sql import Cell
+from headcount.methods.queries.steps import Step, describe_table, step
+from headcount.methods.queries.workload import QueryNames, TableQueries
+from headcount.noise import NoiseSource, add_noise
+from headcount.releases.formatting import per_cent
+from headcount.releases.release import Interval, Release
 
-PUBLIC_GRID = "the bins, the queries and all limits are public, fixed without looking at the table"
-PUBLIC_GROUPS = "who belongs to which group is public"
+LEVEL = 0.95
+TOTAL, ERROR = "total", "error"
+"""The stages that pay for the released total and the released error."""
+
+_WITHIN = 0.97  # of all answers; the noise is allowed for in 98 % of all cases, and both together make 95 %
+_NOISE_LEVEL = 0.96  # two-sided: 98 % to one side
+
+
+@dataclass(frozen=True)
+class Total:
+    """A released number of records, at least 1, and its noise."""
+
+    records: float
+    distribution: NoiseDistribution
+
+
+@dataclass(frozen=True)
+class AnswerError:
+    """The released error that 97 % of all answers do not exceed, and its noise."""
+
+    error: float
+    distribution: NoiseDistribution
+
+    @property
+    def width(self) -> float:
+        """The half-width of intervals; estimates were rounded before they were compared."""
+        return max(self.error, 0.0) + self.distribution.half_width(_NOISE_LEVEL) + 0.5
+
+    @property
+    def step(self) -> Step:
+        """The step that released it."""
+        return step("error", within=per_cent(_WITHIN), error=max(self.error, 0), noise=self.distribution)
+
+
+def measure_total(cells: Bounded, grant: Grant, noise: NoiseSource) -> Total:
+    """Spend a grant on the number of records in all cells."""
+    noisy = add_noise(group_sums(cells, np.zeros(cells.size, dtype=np.int64), 1), grant, noise)
+    return Total(max(1.0, float(noisy.counts[0])), noisy.distribution)
+
+
+def measure_error(exact: Bounded, answers: Floats, grant: Grant, noise: NoiseSource) -> AnswerError:
+    """Spend a grant on the error of answers; ``exact`` holds the exact ones."""
+    noisy = add_noise(quantile(distances(exact, answers), _WITHIN), grant, noise)
+    return AnswerError(float(noisy.counts[0]), noisy.distribution)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableQueries:
-    """Queries over a grid, as SQL ``statements`` or as ``rows`` of zeros and ones; ``groups`` names a column.
+class NoisyAnswers:
+    """The answers that follow from noisy measurements, and what a release says of them.
 
-    >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
-    >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age >= 18",))
-    >>> table_queries.queries.sizes.tolist(), table_queries.bound.max_records_of_group
-    ([2], 1)
+    Steps of the ``preface`` are described before the table of records, the other ``steps`` after it. ``sources``
+    says of each answer of a session where it comes from.
     """
 
-    grid: Grid
-    statements: tuple[str, ...] = ()
-    rows: LinearQueries | None = field(default=None, compare=False)
-    groups: str | None = None
-    max_group: int | None = None
-    max_records: int = 1
+    answers: Floats
+    low: Floats
+    high: Floats
+    noise_distributions: Mapping[str, NoiseDistribution]
+    steps: tuple[Step, ...]
+    preface: tuple[Step, ...] = ()
+    chosen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    covers_on_average: bool = False
+    sources: tuple[str, ...] | None = None
 
-    def __post_init__(self) -> None:
-        if (self.groups is None) != (self.max_group is None):
-            raise UsageError(
-                "--groups and --max-group go together: the column that says who belongs together, and the most "
-                "people of a group that count",
-                remedy="for example --groups household --max-group 6",
-            )
-        if self.max_group is not None and self.max_group < 2:
-            raise UsageError(
-                "max_group must be 2 or more",
-                given=self.max_group,
-                remedy="leave --groups and --max-group out to protect each person alone",
-            )
-        if self.rows is not None and self.rows.cells != self.grid.cells:
-            raise UsageError(
-                f"the queries are over {self.rows.cells:,} cells, but the bins make {self.grid.cells:,}",
-                remedy="give one column a cell, the last column of the bins running quickest",
-            )
-
-    @property
-    def bound(self) -> GroupCells:
-        """What one group may add at most."""
-        return GroupCells(self.grid, self.groups, self.max_records, self.max_group or 1)
-
-    @property
-    def has_queries(self) -> bool:
-        """Whether it is known what is asked: in a session it is not."""
-        return bool(self.statements) or self.rows is not None
-
-    @cached_property
-    def workload(self) -> Workload:
-        """The queries as counts of tables over few columns, for methods that never look at all cells."""
-        if self.rows is not None:
-            return RowWorkload(self.rows, self.grid)
-        return StatementWorkload.of(self.statements, self.grid)
-
-    @cached_property
-    def _read(self) -> tuple[LinearQueries, Named]:
-        if self.rows is not None:
-            return self.rows, Named.of_rows(self.rows)
-        if not self.statements:
-            raise no_queries_error()
-        self.grid.check_narrow()
-        statements: list[str] = []
-        cells: list[Cell] = []
-
-        def masks() -> Any:
-            for statement in self.statements:
-                for counted in counts_of(statement, self.grid):
-                    statements.append(counted.statement)
-                    cells.append(counted.cell)
-                    yield counted.mask
-
-        rows = LinearQueries.from_masks(masks(), self.grid.cells)
-        return rows, Named(tuple(statements), tuple(cells))
-
-    @property
-    def queries(self) -> LinearQueries:
-        """The rows of all queries."""
-        return self._read[0]
-
-    @cached_property
-    def energies(self) -> Energies | None:
-        """What the queries ask of columns alone, in pairs and so on; None if that is too much."""
-        return energies(self.queries, self.grid.shape)
-
-    @property
-    def named(self) -> Named:
-        """What each of them is called."""
-        return self._read[1]
-
-    @property
-    def moved(self) -> Sensitivity:
-        """How far one person or group moves the cells, and any count of them."""
-        return Sensitivity.of_l1(self.bound.max_records_of_group)
-
-    def check(self, log: EventLog) -> None:
-        """Refuse a log that does not fit, and queries that cannot be answered, before any record is read."""
-        self.check_table(log)
-        _ = self.queries
-
-    def check_table(self, log: EventLog) -> None:
-        """Refuse a log that does not fit, whatever is asked."""
-        self.grid.check_narrow()
-        check_table(log, self.grid, self.groups)
-        if self.max_records > 1 and isinstance(log.source, RowAsUserSource):
-            raise UsageError(
-                f"--max-records {self.max_records} is given without --user, so that every row is one person",
-                remedy="leave it out, or name the column that says who",
-            )
-
-    def guarantee(self, priced: CostOrGrant) -> Guarantee:
-        """ε, and δ if there is one, for adding or removing a person, or a whole group."""
-        promised = Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=(PUBLIC_GRID, ONE_ID))
-        if self.groups is None:
-            return promised
-        return replace(
-            promised,
-            unit=GROUP_UNIT,
-            group=self.groups,
-            members=self.max_group,
-            assumes=(*promised.assumes, PUBLIC_GROUPS),
+    @classmethod
+    def with_error(
+        cls,
+        exact: Bounded,
+        answers: Floats,
+        grant: Grant,
+        noise: NoiseSource,
+        *,
+        distributions: Mapping[str, NoiseDistribution],
+        steps: Sequence[Step],
+        **more: Any,
+    ) -> Self:
+        """Spend a grant on the error of answers, and return these with intervals made of it."""
+        error = measure_error(exact, answers, grant, noise)
+        return cls(
+            answers=answers,
+            low=answers - error.width,
+            high=answers + error.width,
+            noise_distributions={**distributions, ERROR: error.distribution},
+            steps=(*steps, error.step),
+            covers_on_average=True,
+            **more,
         )
 
-    def count(self, log: EventLog, engine: Engine, secret: bytes) -> Bounded:
-        """Count the cells of the grid, bounded."""
-        return engine.measure(log, self.bound, secret)
-
-    @property
-    def bounded(self) -> str:
-        """What one person or group could add at most, in words."""
-        words = f"at most {some(self.max_records, 'record')} per person"
-        if self.groups is not None:
-            words += f" and {self.max_group:,} people per {self.groups}"
-        return words
-
-    def story(self, log: EventLog) -> list[str]:
-        """Say what was counted."""
-        columns = ", ".join(
-            f"{column_bins.column} ({some(column_bins.size, 'bin')})" for column_bins in self.grid.bins
-        )
-        sentences = [
-            *describe_filters(log),
-            f"Records were {'told apart by' if self.grid.is_wide else 'counted in'} "
-            f"{some(self.grid.cells, 'cell')} of a public grid: {columns}.",
-            "Each row counted as one person."
-            if isinstance(log.source, RowAsUserSource)
-            else f"Of each person {_at_random(self.max_records, 'record')} counted.",
-        ]
-        if any(isinstance(column_bins, NumberBins) for column_bins in self.grid.bins):
-            sentences[-1] += " Numbers beyond the outer edges counted in the outer bins."
-        if self.groups is not None:
-            sentences.append(
-                f"Of all people with the same {self.groups!r}, at most {self.max_group:,} counted, drawn at "
-                "random: a larger group was cut down."
-            )
-        return sentences
+    def table(self, names: QueryNames) -> pa.Table:
+        """Return the released table of answers."""
+        table = answers_table(names, {"answer": self.answers, "low": self.low, "high": self.high})
+        return table if self.sources is None else table.append_column("how", [list(self.sources)])
 
 
-def answers_table(named: Named, columns: Mapping[str, Sequence[float | None] | Floats]) -> pa.Table:
-    """Make the table of answers: the query, the cell of its GROUP BY, the answer, and what goes with it.
-
-    The cell is there as one text, and as a column for each attribute that any query groups by.
-    """
-    return pa.table(
-        {
-            **named.columns,
-            **_attributes(named.cells, {*ANSWERS.columns, *columns, "how"}),
-            **{
-                name: pa.array(np.asarray(column, dtype=np.float64), from_pandas=True)  # no number: null
-                for name, column in columns.items()
-            },
-        }
+def query_release(
+    method: str,
+    table_queries: TableQueries,
+    log: EventLog,
+    guarantee: Guarantee,
+    noisy: NoisyAnswers,
+    names: QueryNames,
+    *,
+    simulated: bool = False,
+) -> Release:
+    """Return the release of noisy answers: nothing is measured any more."""
+    return Release(
+        method=method,
+        guarantee=guarantee,
+        noise=noisy.noise_distributions,
+        tables={ANSWERS.name: noisy.table(names), **noisy.tables},
+        interval=Interval(level=LEVEL, covers="bounded", average=noisy.covers_on_average),
+        bounded=table_queries.bound_text,
+        chosen=noisy.chosen,
+        steps=(
+            *(preface.sentence for preface in noisy.preface),
+            *describe_table(table_queries, log),
+            *(described.sentence for described in noisy.steps),
+        ),
+        simulated=simulated,
     )
 
 
+def answers_table(names: QueryNames, columns: Mapping[str, Floats]) -> pa.Table:
+    """Return the table of answers: the query, the cell of its GROUP BY, the answer, and what goes with it.
+
+    The cell is there as one text, and as a column for each attribute that any query groups by.
+    """
+    numbers = {
+        name: pa.array(np.asarray(column, dtype=np.float64), from_pandas=True)  # no number: null
+        for name, column in columns.items()
+    }
+    return pa.table({**names.columns, **_attributes(names.cells, {*ANSWERS.columns, *columns, "how"}), **numbers})
+
+
 def _attributes(cells: Sequence[Cell], taken: set[str]) -> dict[str, pa.Array]:
-    """Return the bin of each attribute that is grouped by; one that is called as a column of answers gets a mark.
+    """Return the bin of each attribute that is grouped by; a name that a column of answers has gets a mark.
 
     >>> {name: bins.to_pylist() for name, bins in _attributes([(), (("low", "3"),)], {"low"}).items()}
     {'low_': [None, '3']}
     """
     labels_by_column: defaultdict[str, list[str | None]] = defaultdict(lambda: [None] * len(cells))
     for place, cell in enumerate(cells):
-        for column, named in cell:
-            labels_by_column[column][place] = named
+        for column, label in cell:
+            labels_by_column[column][place] = label
     names = dict.fromkeys(labels_by_column, "")
     for column in names:
         name = column
@@ -228,26 +189,63 @@ def _attributes(cells: Sequence[Cell], taken: set[str]) -> dict[str, pa.Array]:
     return {names[column]: pa.array(bins, pa.string()) for column, bins in labels_by_column.items()}
 
 
-def _at_random(most: int, noun: str) -> str:
-    return f"one random {noun}" if most == 1 else f"at most {most:,} random {noun}s"
-
-
 @dataclass(frozen=True, kw_only=True)
 class QueryMethod(Staged):
-    """A method that answers what is asked, for adding or removing a person, or a whole group."""
+    """A method that answers queries, for adding or removing a user, or a whole group."""
 
+    name: ClassVar[str]
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (GroupCells,)
     takes_delta: ClassVar[bool] = False
     """Whether it has a use for a δ."""
 
-    asked: TableQueries
+    table_queries: TableQueries
 
     def guarantee(self, priced: CostOrGrant) -> Guarantee:
-        """Promise what is asked for."""
-        return self.asked.guarantee(priced)
+        """The guarantee of the queries' grid and bound."""
+        return self.table_queries.guarantee(priced)
 
     def check(self, log: EventLog) -> None:
-        """Refuse what cannot be counted or asked."""
-        self.asked.check(log)
+        """Refuse what cannot be counted or answered."""
+        self.table_queries.check(log)
+
+    @property
+    def grid(self) -> Grid:
+        """The cells."""
+        return self.table_queries.grid
+
+    @property
+    def max_records(self) -> int:
+        """The records that one user or group may add."""
+        return self.table_queries.bound.max_records_of_group
+
+    @property
+    def queries(self) -> LinearQueries:
+        """The rows of all queries."""
+        return self.table_queries.queries
+
+    @property
+    def query_names(self) -> QueryNames:
+        """The names of all queries."""
+        return self.table_queries.names
+
+    def exact_answers(self, cells: Bounded) -> Bounded:
+        """Return the exact answers, bounded."""
+        return exact_answers(cells, self.queries)
+
+    @abstractmethod
+    def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> NoisyAnswers:
+        """Spend the grant, and return the answers with everything that a release says of them."""
+
+    def estimate(self, log: EventLog, guarantee: Guarantee, noisy: NoisyAnswers, *, simulated: bool) -> Release:
+        """Return the release of noisy answers; this is post-processing."""
+        names = self.query_names
+        return query_release(self.name, self.table_queries, log, guarantee, noisy, names, simulated=simulated)
+
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+        """Measure, then estimate."""
+        self.check(log)
+        guarantee = self.guarantee(grant)
+        noisy = self.measure(log, grant, noise, engine or LocalEngine())
+        return self.estimate(log, guarantee, noisy, simulated=not noise.is_private)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headcount.events.grid import Grid
     from headcount.events.log import EventLog
     from headcount.methods.method import Method
-    from headcount.methods.queries.query_method import TableQueries
+    from headcount.methods.queries.workload import TableQueries
 
 
 def _statements(given: Any, flag: str) -> Any:  # noqa: ARG001 - as all that is read
@@ -78,9 +78,9 @@ class TableRequest(ChargedRequest):
         return Grid.of(self.bins)
 
     @cached_property
-    def asked(self) -> TableQueries:
+    def table_queries(self) -> TableQueries:
         """What is asked, read once; of a session, what is known of it at the start."""
-        from headcount.methods.queries.query_method import TableQueries
+        from headcount.methods.queries.workload import TableQueries
 
         bound = {name: getattr(self, name) for name in ("groups", "max_group", "max_records")}
         return TableQueries(grid=self.grid, **bound, **self._questions())
@@ -175,7 +175,7 @@ class QueryRequest(TableRequest, MethodRequest):
                 f"--method {self.answered_by} fits no model that rows could be drawn from",
                 remedy=f"use --method {WIDE}, or leave --synthetic out",
             )
-        own = {"shares": self.shares, "asked": self.asked, "synthetic": self.synthetic}
+        own = {"shares": self.shares, "table_queries": self.table_queries, "synthetic": self.synthetic}
         return self.chosen(FAMILY, self.answered_by, own, instead=FAMILY.default)
 
     def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
@@ -186,9 +186,9 @@ class QueryRequest(TableRequest, MethodRequest):
     def cells(self, log: EventLog) -> dict[str, int]:  # noqa: ARG002
         """Return how many answers and rows there will be."""
         drawn = {} if self.synthetic is None else {SYNTHETIC.name: self.synthetic}
-        table_queries = self.asked
+        table_queries = self.table_queries
         answers = (
-            len(table_queries.workload.named.cells) if self.answered_by == WIDE else table_queries.queries.size
+            len(table_queries.workload.names.cells) if self.answered_by == WIDE else table_queries.queries.size
         )
         return {ANSWERS.name: answers, **drawn}
 
@@ -205,7 +205,7 @@ class SessionRequest(TableRequest):
         """Make the method that sessions use."""
         from headcount.methods.queries.private_multiplicative_weights import PrivateWeights
 
-        parameters = {"asked": self.asked, "updates": self.updates, "expected": self.expected}
+        parameters = {"table_queries": self.table_queries, "updates": self.updates, "expected": self.expected}
         own = {} if self.shares is None else {"shares": self.shares}
         return FAMILY.build(PrivateWeights.name, {**parameters, **own})
 

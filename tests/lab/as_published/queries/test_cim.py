@@ -70,7 +70,7 @@ def plain(
 def test_rounds_equal_those_of_the_reference(threshold: float, eta: float) -> None:
     rows = np.concatenate([halves(40), np.arange(GRID.cells)[None, :] < np.array([[20], [60], [200]])])
     method = CoupledIteration(
-        asked=linear_queries(rows, groups="household", max_group=4), threshold=threshold, eta=eta
+        table_queries=linear_queries(rows, groups="household", max_group=4), threshold=threshold, eta=eta
     )
     release = method.release(log_of(PEOPLE), Grant("1"), SeededNoise(5))
     answers, updates = plain(rows.tolist(), threshold, eta, 1.0, 5)
@@ -149,7 +149,7 @@ def test_lemma_4_leaves_less_than_one_update() -> None:
 
 
 def test_it_says_everywhere_that_it_is_not_private() -> None:
-    release = CoupledIteration(asked=linear_queries()).release(log_of(PEOPLE), Grant("1"), SeededNoise(1))
+    release = CoupledIteration(table_queries=linear_queries()).release(log_of(PEOPLE), Grant("1"), SeededNoise(1))
     assert release.guarantee.standing is Standing.CLAIMED
     assert not release.is_private
     assert "not established" in release.explain()
@@ -158,5 +158,5 @@ def test_it_says_everywhere_that_it_is_not_private() -> None:
     with pytest.raises(UsageError, match="use auto, or add --research"):
         QueryRequest(epsilon=Grant(1).epsilon, bins=BINS, queries=STATEMENTS, method="cim-published").build()
     with pytest.raises(UsageError, match="above 0"):
-        CoupledIteration(asked=linear_queries(), eta=0)
+        CoupledIteration(table_queries=linear_queries(), eta=0)
     assert isinstance(PEOPLE, pa.Table)

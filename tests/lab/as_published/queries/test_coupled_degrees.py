@@ -92,14 +92,14 @@ def test_more_pairs_than_are_held_are_refused(monkeypatch: pytest.MonkeyPatch) -
 
 
 def matrix_of(rows: pa.Table = PEOPLE, **how: Any) -> Any:
-    return dense(CoupledIteration(asked=linear_queries(), **how).records(log_of(rows)).degrees)
+    return dense(CoupledIteration(table_queries=linear_queries(), **how).records(log_of(rows)).degrees)
 
 
 def test_an_attribute_couples_users_with_equal_values() -> None:
     homes = np.array(PEOPLE["household"].to_pylist())
     by_attribute = matrix_of(coupling="attribute:household")
     assert (by_attribute == (homes[:, None] == homes)).all()
-    grouped = CoupledIteration(asked=linear_queries(groups="household", max_group=4))
+    grouped = CoupledIteration(table_queries=linear_queries(groups="household", max_group=4))
     assert (dense(grouped.records(log_of(PEOPLE)).degrees) == by_attribute).all(), "as the groups always did"
 
 
@@ -119,7 +119,7 @@ def test_times_couple_users_of_the_same_interval() -> None:
 
 def test_pearson_is_of_the_bins_of_the_users() -> None:
     log = log_of(PEOPLE)
-    places = CoupledIteration(asked=linear_queries()).records(log).places
+    places = CoupledIteration(table_queries=linear_queries()).records(log).places
     expected = dense(CoupledDegrees.of_pearson(bins_of(places, GRID), 0.7))
     assert (matrix_of(coupling="pearson", delta0=0.7) == expected).all()
     assert np.count_nonzero(expected) > 200
@@ -169,7 +169,9 @@ def test_what_is_no_matrix_of_degrees_is_refused(
     path = file_of(tmp_path, a, b, degree)
     grant = Grant("1")
     with pytest.raises(CallerError, match=says):
-        CoupledIteration(asked=linear_queries(), degrees=path).release(log_of(PEOPLE), grant, SeededNoise(1))
+        CoupledIteration(table_queries=linear_queries(), degrees=path).release(
+            log_of(PEOPLE), grant, SeededNoise(1)
+        )
     grant.spend()  # it was not
 
 
@@ -196,12 +198,12 @@ def test_a_file_without_its_columns_and_ids_of_another_kind_are_refused(tmp_path
 )
 def test_ways_that_do_not_exist_are_refused(options: dict[str, str], says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        CoupledIteration(asked=linear_queries(), **options)  # type: ignore[arg-type]
+        CoupledIteration(table_queries=linear_queries(), **options)  # type: ignore[arg-type]
 
 
 def test_columns_that_couple_no_users_are_refused_before_anything_is_read() -> None:
     with pytest.raises(CallerError, match="column 'home' is not in"):
-        CoupledIteration(asked=linear_queries(), coupling="attribute:home").check(log_of(PEOPLE))
+        CoupledIteration(table_queries=linear_queries(), coupling="attribute:home").check(log_of(PEOPLE))
     odd = PEOPLE.append_column("part", pa.array(np.linspace(0, 1, PEOPLE.num_rows)))
     odd = odd.append_column("yes", pa.array([True] * PEOPLE.num_rows))
     for coupling, says in (
@@ -209,13 +211,15 @@ def test_columns_that_couple_no_users_are_refused_before_anything_is_read() -> N
         ("time:part/1d", "where times are needed"),
     ):
         with pytest.raises(CallerError, match=says):
-            CoupledIteration(asked=linear_queries(), coupling=coupling).check(log_of(odd))
+            CoupledIteration(table_queries=linear_queries(), coupling=coupling).check(log_of(odd))
 
 
 def test_noise_follows_the_degrees() -> None:
     rows = halves(60)
     alone, homes = (
-        CoupledIteration(asked=linear_queries(rows), coupling=coupling).records(log_of(PEOPLE)).sensitivities
+        CoupledIteration(table_queries=linear_queries(rows), coupling=coupling)
+        .records(log_of(PEOPLE))
+        .sensitivities
         for coupling in (None, "attribute:household")
     )
     assert alone.tolist() == [1 / 200] * 60

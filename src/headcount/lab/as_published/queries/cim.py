@@ -30,7 +30,7 @@ Reference
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -51,7 +51,7 @@ from headcount.lab.as_published.queries.coupled_degrees import CoupledDegrees
 from headcount.lab.as_published.queries.couplings import Coupling
 from headcount.lab.as_published.queries.degree_file import checked_pairs, coupled_by_file
 from headcount.methods.method import EVERYTHING, Bounds
-from headcount.methods.queries.query_method import QueryMethod, answers_table
+from headcount.methods.queries.query_method import NoisyAnswers, QueryMethod
 from headcount.noise import NoiseSource
 from headcount.releases.release import Interval, Release
 
@@ -66,10 +66,10 @@ class CoupledIteration(QueryMethod):
     """CIM with couplings that are given, or read from the data.
 
     >>> from headcount.events.grid import Grid
-    >>> from headcount.methods.queries.query_method import TableQueries
+    >>> from headcount.methods.queries.workload import TableQueries
     >>> grid = Grid.of({"age": {"edges": [0, 18, 65]}})
     >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people",))
-    >>> CoupledIteration(asked=table_queries).guarantee(Grant("1")).short()
+    >>> CoupledIteration(table_queries=table_queries).guarantee(Grant("1")).short()
     'ε = 1 claimed, not established'
     """
 
@@ -98,8 +98,8 @@ class CoupledIteration(QueryMethod):
         """How couplings are found in the table, if they are."""
         if self.coupling is not None:
             return Coupling.of(str(self.coupling))
-        by_groups = self.degrees is None and self.asked.groups is not None
-        return Coupling("attribute", self.asked.groups) if by_groups else None
+        by_groups = self.degrees is None and self.table_queries.groups is not None
+        return Coupling("attribute", self.table_queries.groups) if by_groups else None
 
     def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """What the thesis claims."""
@@ -113,33 +113,37 @@ class CoupledIteration(QueryMethod):
         if self.degrees is not None:
             checked_pairs(self.degrees, log.type_of(log.roles.user))
 
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:  # noqa: ARG002
-        """Read everything of everyone, and run algorithm 6."""
-        self.check(log)
+    def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> NoisyAnswers:  # noqa: ARG002
+        """Read everything of everyone, and run algorithm 6; nothing is known of the answers' errors."""
         records = self.records(log)
-        epsilon = round_epsilon(float(grant.exact), self.eta, self.delta0, self.asked.grid.cells)
+        epsilon = round_epsilon(float(grant.exact), self.eta, self.delta0, self.table_queries.grid.cells)
         grant.spend()
         exact = records.table.exact
         noisy = exact + records.sensitivities / epsilon * laplace(noise, exact.size)
         done = iterated(records, noisy, threshold=self.threshold, step=self.eta * self.delta0)
-        return Release(
-            method=self.name,
-            guarantee=self.guarantee(grant),
-            noise={},
-            tables={"answers": answers_table(self.asked.named, _columns(done.answers))},
-            interval=Interval(covers="true"),
-            bounded=EVERYTHING,
+        unknown = np.full(done.answers.size, np.nan)
+        return NoisyAnswers(
+            answers=done.answers,
+            low=unknown,
+            high=unknown,
+            noise_distributions={},
+            steps=(),
             chosen={"answers": {"updates": done.updates}},
-            steps=(
-                f"Queries were answered as shares of all records, with the threshold {self.threshold:g}; in "
-                f"{done.updates:,} of {noisy.size:,} rounds the table was updated.",
-            ),
-            simulated=not noise.is_private,
         )
+
+    def estimate(self, log: EventLog, guarantee: Guarantee, noisy: NoisyAnswers, *, simulated: bool) -> Release:
+        """Return the answers as a release that covers everything of everyone."""
+        release = super().estimate(log, guarantee, noisy, simulated=simulated)
+        updates, rounds = noisy.chosen["answers"]["updates"], noisy.answers.size
+        story = (
+            f"Queries were answered as shares of all records, with the threshold {self.threshold:g}; in "
+            f"{updates:,} of {rounds:,} rounds the table was updated."
+        )
+        return replace(release, interval=Interval(covers="true"), bounded=EVERYTHING, steps=(story,))
 
     def records(self, log: EventLog) -> CoupledRecords:
         """Read the table, without any protection, and who is coupled to whom in it."""
-        coupling, grid = self.coupling_rule, self.asked.grid
+        coupling, grid = self.coupling_rule, self.table_queries.grid
         read, column = (log, None) if coupling is None else coupling.applied(log)
         coded = EncodedLog(read, Reading(grid, "none", column))
         rows = collect_rows(coded)
@@ -154,7 +158,7 @@ class CoupledIteration(QueryMethod):
         else:
             degrees = CoupledDegrees.of_pearson(bins_of(places, grid), self.delta0)
         counts = np.bincount(places, minlength=grid.cells).astype(np.int64)
-        return CoupledRecords(QueryTable(counts, self.asked.queries), places, degrees)
+        return CoupledRecords(QueryTable(counts, self.table_queries.queries), places, degrees)
 
 
 @dataclass(frozen=True)
@@ -267,9 +271,3 @@ def laplace(noise: NoiseSource, size: int) -> Floats:
     """Draw Laplace noise of scale 1 in floating point, as the thesis does: this protects nobody."""
     words = noise.words(2 * size).astype(np.float64).reshape(2, size)
     return np.asarray(np.where(words[0] < 2.0**31, 1, -1) * -np.log((words[1] + 0.5) / 2.0**32))
-
-
-def _columns(answers: Floats) -> dict[str, Floats]:
-    """Return the columns of the answers: nothing is known of how far off they are."""
-    unknown = np.full(answers.size, np.nan)
-    return {"answer": answers, "low": unknown, "high": unknown}

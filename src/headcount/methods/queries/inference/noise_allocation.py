@@ -29,7 +29,7 @@ _NOTHING = 1e-3  # weights so much smaller than the largest are left out, where 
 
 
 @dataclass(frozen=True)
-class Weighed:
+class ContrastWeights:
     """Weights of blocks, and the precision of each component: what noise of variance 1 would leave of it."""
 
     shape: tuple[int, ...]
@@ -44,18 +44,18 @@ class Weighed:
         return spread * sum(amount / self.precision[some] for some, amount in energy.items())
 
 
-def weighed(energy: Mapping[Subset, float], shape: tuple[int, ...], norm: Norm) -> Weighed:
+def allocate_noise(energy: Mapping[Subset, float], shape: tuple[int, ...], norm: Norm) -> ContrastWeights:
     """Return whole weights that are best for energies in components, or nearly so.
 
-    >>> weighed({(): 4.0, (0,): 1.0, (1,): 1.0}, (2, 3), "l2").weights
+    >>> allocate_noise({(): 4.0, (0,): 1.0, (1,): 1.0}, (2, 3), "l2").weights
     {(): 186, (0,): 132, (1,): 64}
     """
     return _best(tuple(energy.items()), shape, norm)
 
 
 @lru_cache(maxsize=64)
-def _best(energy: tuple[tuple[Subset, float], ...], shape: tuple[int, ...], norm: Norm) -> Weighed:
-    """Return what :func:`weighed` does: every stage of a release asks for the same, and so does the next one."""
+def _best(energy: tuple[tuple[Subset, float], ...], shape: tuple[int, ...], norm: Norm) -> ContrastWeights:
+    """Return the weights for :func:`allocate_noise`; every stage of a release needs the same ones."""
     some = [subset for subset, _ in energy]
     energies = np.array([own for _, own in energy])
     if norm == "l2" or len(some) > _FEW or all(shape[place] == 2 for subset in some for place in subset):
@@ -67,7 +67,7 @@ def _best(energy: tuple[tuple[Subset, float], ...], shape: tuple[int, ...], norm
     kept = best > (_NOTHING * best.max() if norm == "l1" else 0.0)
     whole = np.rint(best * (_FINE / best[kept].min())).astype(np.int64)
     weights = {subset: int(weight) for subset, weight, there in zip(some, whole, kept, strict=True) if there}
-    return Weighed(shape, norm, weights, precision(weights, some, shape, norm))
+    return ContrastWeights(shape, norm, weights, precision(weights, some, shape, norm))
 
 
 def precision(

@@ -29,13 +29,13 @@ from headcount.bounds import (
 )
 from headcount.errors import UsageError
 from headcount.methods.queries.components import by_component, subsets, transformed, variances
-from headcount.methods.queries.inference.maximum_likelihood import Orders, affordable
-from headcount.methods.queries.inference.noise_allocation import Weighed, weighed
-from headcount.methods.queries.query_method import TableQueries
+from headcount.methods.queries.inference.noise_allocation import ContrastWeights, allocate_noise
+from headcount.methods.queries.inference.table_fitting import Orders, is_affordable
+from headcount.methods.queries.workload import TableQueries
 from headcount.noise import NoiseSource, add_noise, noise_distribution_for, noise_norm
 from headcount.releases.intervals import Term, half_width
 
-MOST_DRAWS = 20_000_000
+MAX_DRAWS = 20_000_000
 """How many numbers may be measured."""
 
 
@@ -43,24 +43,24 @@ MOST_DRAWS = 20_000_000
 class Plan:
     """What is to be measured of a grid: weighed contrasts, or its cells where there are none."""
 
-    asked: TableQueries
-    contrasts: Weighed | None
+    table_queries: TableQueries
+    contrasts: ContrastWeights | None
 
     @property
-    def moved(self) -> Sensitivity:
+    def sensitivity(self) -> Sensitivity:
         """How far one person or group moves it."""
         if self.contrasts is None:
-            return self.asked.moved
-        reach, shape = self.asked.bound.max_records_of_group, self.asked.grid.shape
-        return contrasts_sensitivity(reach, shape, self.contrasts.weights, self.contrasts.norm)
+            return self.table_queries.sensitivity
+        max_records, shape = self.table_queries.bound.max_records_of_group, self.table_queries.grid.shape
+        return contrasts_sensitivity(max_records, shape, self.contrasts.weights, self.contrasts.norm)
 
     def distribution(self, price: Cost) -> NoiseDistribution:
         """Return its noise at a price; refuse what cannot be drawn."""
-        return noise_distribution_for(self.moved, price)
+        return noise_distribution_for(self.sensitivity, price)
 
-    def noise(self, columns: Subset, variance: float) -> float:
+    def variance_of(self, columns: Subset, variance: float) -> float:
         """Return the variance of every count of a table over some columns, if numbers measured have this one."""
-        shape = self.asked.grid.shape
+        shape = self.table_queries.grid.shape
         size = prod(shape[place] for place in columns)
         others = prod(shape) / size
         if self.contrasts is None:
@@ -72,17 +72,25 @@ class Plan:
 
     def variances(self, variance: float) -> Floats:
         """Return the variance of every answer."""
-        if self.contrasts is None or self.asked.energies is None:
-            return np.asarray(variance * self.asked.queries.sizes, dtype=np.float64)
+        if self.contrasts is None or self.table_queries.energies is None:
+            return np.asarray(variance * self.table_queries.queries.sizes, dtype=np.float64)
         component_variances = {some: variance / precision for some, precision in self.contrasts.precision.items()}
-        return variances(self.asked.queries, self.asked.energies, component_variances)
+        return variances(self.table_queries.queries, self.table_queries.energies, component_variances)
 
     def mean_variance(self, variance: float) -> float:
         """Return the mean variance of all answers; of very many queries, as far as some of them tell."""
-        if self.contrasts is None or self.asked.energies is None:
-            return variance * float(self.asked.queries.sizes.mean())
-        energy, precision = self.asked.energies.components, self.contrasts.precision
-        return variance * sum(energy[some] / precision[some] for some in precision) / self.asked.queries.size
+        if self.contrasts is None or self.table_queries.energies is None:
+            return variance * float(self.table_queries.queries.sizes.mean())
+        energy, precision = self.table_queries.energies.components, self.contrasts.precision
+        return (
+            variance * sum(energy[some] / precision[some] for some in precision) / self.table_queries.queries.size
+        )
+
+    @property
+    def whole_tables(self) -> list[Subset]:
+        """The columns of the tables that contrasts measure with all their components."""
+        precision = self.contrasts.precision if self.contrasts else {}
+        return [columns for columns in precision if all(subset in precision for subset in subsets(columns))]
 
     @property
     def orders(self) -> Orders:
@@ -90,23 +98,24 @@ class Plan:
 
         Where cells were measured, these are all columns, all pairs, if these are not too many, and the cells.
         """
-        shape = self.asked.grid.shape
+        shape = self.table_queries.grid.shape
         if self.contrasts is not None:
-            precision = self.contrasts.precision
-            whole = [some for some in precision if some and all(subset in precision for subset in subsets(some))]
-            by_order = [[some for some in whole if len(some) == order] for order in range(1, len(shape) + 1)]
+            whole = [columns for columns in self.whole_tables if columns]
+            by_order = [
+                [columns for columns in whole if len(columns) == order] for order in range(1, len(shape) + 1)
+            ]
             orders = [tables for tables in by_order if tables]
-            return orders if affordable(orders, prod(shape)) else []
+            return orders if is_affordable(orders, prod(shape)) else []
         long = [place for place, size in enumerate(shape) if size > 1] or [0]
         last = [[tuple(long)]]
         for most in (2, 1):
             below = [list(combinations(long, order)) for order in range(1, min(most + 1, len(long)))]
-            if affordable([*below, *last], prod(shape)):
+            if is_affordable([*below, *last], prod(shape)):
                 return [*below, *last]
         return last
 
 
-def contrasts_for(
+def plan_contrasts(
     table_queries: TableQueries, price: Cost, discount: Mapping[Subset, float] | None = None
 ) -> Plan | None:
     """Return the contrasts that are best for what is asked; None if these are too many, or cannot be drawn.
@@ -121,9 +130,9 @@ def contrasts_for(
         for some, weight in table_queries.energies.components.items()
     }
     draws = sum(prod(1 if shape[place] == 2 else shape[place] for place in some) for some in energy)
-    if draws > MOST_DRAWS:
+    if draws > MAX_DRAWS:
         return None
-    plan = Plan(table_queries, weighed(energy, shape, norm))
+    plan = Plan(table_queries, allocate_noise(energy, shape, norm))
     try:
         plan.distribution(price)
     except UsageError:
@@ -142,7 +151,7 @@ class Estimate:
     @property
     def answers(self) -> Floats:
         """The answers that follow from them."""
-        return self.plan.asked.queries.sums(self.cells.ravel())
+        return self.plan.table_queries.queries.sums(self.cells.ravel())
 
     @property
     def variances(self) -> Floats:
@@ -154,14 +163,14 @@ class Estimate:
         """The mean of these variances."""
         return self.plan.mean_variance(self.distribution.variance)
 
-    def noise(self, columns: Subset) -> float:
+    def variance_of(self, columns: Subset) -> float:
         """Return the variance of every count of a table over some columns."""
-        return self.plan.noise(columns, self.distribution.variance)
+        return self.plan.variance_of(columns, self.distribution.variance)
 
 
-def estimated(cells: Bounded, plan: Plan, grant: Grant, noise: NoiseSource) -> Estimate:
+def estimate_cells(cells: Bounded, plan: Plan, grant: Grant, noise: NoiseSource) -> Estimate:
     """Spend a grant on what is planned, and estimate the cells from it."""
-    shape, weighting = plan.asked.grid.shape, plan.contrasts
+    shape, weighting = plan.table_queries.grid.shape, plan.contrasts
     if weighting is None:
         noisy = add_noise(cells, grant, noise)
         return Estimate(noisy.counts.reshape(shape), plan, noisy.distribution)
@@ -169,7 +178,7 @@ def estimated(cells: Bounded, plan: Plan, grant: Grant, noise: NoiseSource) -> E
     return Estimate(least_squares(noisy.counts, weighting), plan, noisy.distribution)
 
 
-def least_squares(measured: Floats, weighting: Weighed) -> Floats:
+def least_squares(measured: Floats, weighting: ContrastWeights) -> Floats:
     """Return the cells nearest to weighed contrasts, an axis a column."""
     axes = tuple(range(len(weighting.shape)))
     blocks = {
@@ -181,7 +190,7 @@ def least_squares(measured: Floats, weighting: Weighed) -> Floats:
     return transformed(spread * share, axes, back=True)
 
 
-def widths(variances: Floats, law: NoiseDistribution, level: float) -> Floats:
+def half_widths(variances: Floats, law: NoiseDistribution, level: float) -> Floats:
     """Return the half-widths of answers that are weighted sums of many draws, from their variances.
 
     A sum of discrete Gaussian draws is a normal one but for its steps, the finest of which is at most its
