@@ -128,7 +128,7 @@ def test_item_contexts_without_a_context_are_refused_in_the_plan() -> None:
 
 def test_a_method_that_leaves_a_part_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     name = LeavesAPart.name
-    listed = FAMILY._replace(package="tests.contracts", methods={name: Listed("methods:LeavesAPart")})
+    listed = FAMILY._replace(package="tests.mutants", methods={name: Listed("methods:LeavesAPart")})
     monkeypatch.setattr("headcount.methods.counts.request.FAMILY", listed)
     with pytest.raises(GrantError, match="left a part of its grant unspent"):
         ran(ReleaseRequest(epsilon=Decimal(1), method=name, limit=2), town())
