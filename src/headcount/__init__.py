@@ -119,7 +119,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'headcount' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"headcount.{_HOMES[name]}"), name)
     if isinstance(value, FunctionType):
-        value = importlib.import_module("headcount._internal.spelling").translate_errors(value)
+        value = importlib.import_module("headcount._internal.python_surface").errors_in_python(value)
     globals()[name] = value
     return value
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headcount._internal.spelling import translate_class_errors
-from headcount.errors import SurroundingsError, UsageError
+from headcount._internal.python_surface import class_errors_in_python
+from headcount.errors import SurroundingsError, UsageError, param
 
 _MAKERS = "headcount.reports"
 
 
-@translate_class_errors
+@class_errors_in_python
 @dataclass(frozen=True)
 class Picture:
     """A chart as SVG, which needs no script and no network, and its content in words for those who cannot see it.
@@ -44,7 +44,7 @@ class Picture:
                 "a picture is written as SVG", given=str(target), remedy="give a name that ends in .svg"
             )
         if target.exists() and not force:
-            raise UsageError.taken(target, "--report")
+            raise UsageError.taken(target, param.report)
         try:
             target.write_text(self.svg, encoding="utf-8")
         except OSError as error:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from headcount.errors import UsageError
+from headcount.errors import Parameter, UsageError, command_line, in_python, param
 
+_SEE_HELP = in_python("see help(headcount.release)", otherwise=f"see headcount release {param.help}")
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -28,14 +29,14 @@ class Flag:
 
     help: str
     metavar: str | None = None
-    flag: str = ""
+    flag: Parameter | None = None
     choices: tuple[str, ...] = ()
     default: Any = None
     switch: bool = False
     many: bool = False
     raw: bool = False
     needed: bool = False
-    read: Callable[[Any, str], Any] | None = None
+    read: Callable[[Any, Parameter], Any] | None = None
 
     def named(self, name: str) -> str:
         """Return the flag of a parameter of this name.
@@ -43,7 +44,11 @@ class Flag:
         >>> Flag("How many.").named("max_group"), Flag("How many.").named("k")
         ('--max-group', '-k')
         """
-        return self.flag or ("-" if len(name) == 1 else "--") + name.replace("_", "-")
+        return command_line(self.parameter(name))
+
+    def parameter(self, name: str) -> Parameter:
+        """Return how errors call a parameter of this name."""
+        return self.flag or Parameter(name)
 
 
 def read_all(given: Mapping[str, Any], declared: Mapping[str, Flag]) -> dict[str, Any]:
@@ -53,7 +58,9 @@ def read_all(given: Mapping[str, Any], declared: Mapping[str, Flag]) -> dict[str
     {'limit': 12}
     """
     return {
-        name: given[name] if flag.read is None or given[name] is None else flag.read(given[name], flag.named(name))
+        name: given[name]
+        if flag.read is None or given[name] is None
+        else flag.read(given[name], flag.parameter(name))
         for name, flag in declared.items()
     }
 
@@ -61,7 +68,7 @@ def read_all(given: Mapping[str, Any], declared: Mapping[str, Flag]) -> dict[str
 def whole_number(value: Any, name: str, *, hint: str = "10", most: int | None = None) -> int:
     """Read a whole number of at least 1, of any integer type; ``hint`` is one to try.
 
-    >>> whole_number(0, "limit", hint="--limit 10")
+    >>> whole_number(0, "limit", hint=str(param.limit(10)))
     Traceback (most recent call last):
     headcount.errors.UsageError: limit must be a whole number of at least 1, not 0; try --limit 10
     """
@@ -71,14 +78,14 @@ def whole_number(value: Any, name: str, *, hint: str = "10", most: int | None = 
     return whole
 
 
-def read_whole_number(text: str, flag: str) -> int:
-    """Read what a flag says as a whole number of at least 1.
+def read_whole_number(text: str, parameter: Parameter) -> int:
+    """Read what is given for a parameter as a whole number of at least 1.
 
-    >>> read_whole_number("12", "--limit")
+    >>> read_whole_number("12", param.limit)
     12
     """
     given = int(text) if is_whole(text) and int(text) > 0 else text
-    return whole_number(given, flag.lstrip("-"), hint=f"{flag} 10")
+    return whole_number(given, parameter.name.replace("_", "-"), hint=str(parameter(10)))
 
 
 def is_whole(text: str) -> bool:
@@ -114,10 +121,10 @@ def plain_value(text: str) -> int | float | bool | str:
     return {"true": True, "false": False}.get(text.strip().lower(), text)
 
 
-def read_pairs(texts: tuple[str, ...] | str | None, flag: str) -> dict[str, str] | None:
+def read_pairs(texts: tuple[str, ...] | str | None, parameter: Parameter) -> dict[str, str] | None:
     """Read ``a=1,b=2`` or several ``a=1``.
 
-    >>> read_pairs("items=0.5,edges=0.5", "--shares")
+    >>> read_pairs("items=0.5,edges=0.5", param.shares)
     {'items': '0.5', 'edges': '0.5'}
     """
     if not texts:
@@ -127,17 +134,17 @@ def read_pairs(texts: tuple[str, ...] | str | None, flag: str) -> dict[str, str]
     for text in listed:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name or not value:
-            raise UsageError(f"{flag} must read NAME=VALUE", given=text, remedy="see headcount release --help")
+            raise UsageError(f"{parameter} must read NAME=VALUE", given=text, remedy=_SEE_HELP)
         if name in read:
-            raise UsageError(f"{flag} names {name} twice", remedy="keep one of them")
+            raise UsageError(f"{parameter} names {name} twice", remedy="keep one of them")
         read[name] = value
     return read
 
 
-def method_options(texts: tuple[str, ...], flag: str) -> dict[str, Any]:
+def method_options(texts: tuple[str, ...], parameter: Parameter) -> dict[str, Any]:
     """Read options of a method.
 
-    >>> method_options(("d=2", "sampling=row"), "--option")
+    >>> method_options(("d=2", "sampling=row"), param.option)
     {'d': 2, 'sampling': 'row'}
     """
-    return {name: plain_value(value) for name, value in (read_pairs(texts, flag) or {}).items()}
+    return {name: plain_value(value) for name, value in (read_pairs(texts, parameter) or {}).items()}

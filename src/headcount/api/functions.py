@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
-from headcount._internal.spelling import document_parameters, translate_flags
+from headcount._internal.python_surface import document_parameters
 from headcount.accounting.budget import Amount
 from headcount.accounting.noise_distributions import NoiseKind
 from headcount.api.option_types import QueryOptions, RecommenderOptions, ReleaseOptions, TagsOptions
 from headcount.engines.choose import engine_for
 from headcount.engines.engine import Engine
-from headcount.errors import UsageError
+from headcount.errors import UsageError, python
 from headcount.events.inspect.report import Checked
 from headcount.events.inspect.scan import scan
 from headcount.events.log import EventLog, check_log
@@ -238,7 +238,7 @@ def check(log: EventLog) -> Checked:
     (False, 1, "1 record (50.0 %): an item outside the catalogue: 'tee' (1)")
     """
     check_log(log)
-    return scan(log).put(translate_flags)
+    return scan(log, surface=python)
 
 
 def pack(log: EventLog, store: str | os.PathLike[str], *, force: bool = False) -> Path:

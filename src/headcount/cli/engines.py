@@ -11,7 +11,7 @@ import click
 from headcount._internal.parameters import read_pairs
 from headcount.cli import options
 from headcount.cli.options import Flags
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 
 if TYPE_CHECKING:
     from headcount.engines.engine import Progress
@@ -52,7 +52,7 @@ def chosen_engine(flags: Flags, progress: Progress) -> Iterator[tuple[Any, Any]]
         raise UsageError("--threads is of the local engine", remedy="leave it out: Spark has settings, --conf")
     from headcount.engines.spark.engine import SparkEngine
 
-    engine = SparkEngine(conf=read_pairs(flags["conf"], "--conf") or {}, progress=progress)
+    engine = SparkEngine(conf=read_pairs(flags["conf"], param.conf) or {}, progress=progress)
     try:
         yield engine, _table(engine, flags["events"], tables)
     finally:

@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from headcount.cli import options
 from headcount.cli.options import Command, Flags
+from headcount.errors import command_line, render
 from headcount.events.log_parameters import FLAGS, KEPT, READERS, TEXT
 
 
@@ -28,8 +29,8 @@ def reading_options(kind: str, *, configured: bool = True) -> Callable[[Command]
 def _needed(kind: str, name: str) -> dict[str, Any]:
     """Return how a flag is that files cannot go without: of events a store can, and a table of people."""
     if kind == "people":
-        return {"help": f"{FLAGS[name].help}  [default: every row is one person]"}
-    return {"callback": _refuse_missing, "help": f"{FLAGS[name].help}  [required, but for a store]"}
+        return {"help": f"{_help(name)}  [default: every row is one person]"}
+    return {"callback": _refuse_missing, "help": f"{_help(name)}  [required, but for a store]"}
 
 
 def _refuse_missing(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
@@ -73,7 +74,7 @@ def keep_command_line_choice(flags: Flags) -> Flags:
 
     context = click.get_current_context()
     for selectable in SELECTABLE:
-        both = selectable.listed.removeprefix("--"), selectable.request_field
+        both = selectable.listed, selectable.request_field
         given = [
             name
             for name in both
@@ -120,3 +121,7 @@ def _text_by_default(flags: Flags) -> Flags:
     return {
         name: False if FLAGS[name].switch else FLAGS[name].default for name in names_from_config if name in flags
     }
+
+
+def _help(name: str) -> str:
+    return render(FLAGS[name].help, command_line)

@@ -22,7 +22,14 @@ import click
 from click.shell_completion import CompletionItem
 
 from headcount.cli.startup import end, start
-from headcount.errors import HeadcountError, SurroundingsError, UnknownNameError, UsageError, was_interrupted
+from headcount.errors import (
+    HeadcountError,
+    SurroundingsError,
+    UnknownNameError,
+    UsageError,
+    command_line,
+    was_interrupted,
+)
 from headcount.methods.registry import FAMILIES
 from headcount.version import __version__
 
@@ -163,7 +170,7 @@ def _interrupted(arguments: Sequence[str]) -> int:
 
 def _fail(error: HeadcountError, arguments: Sequence[str]) -> int:
     """Say what is wrong: in one sentence on standard error, and as data where JSON is wanted."""
-    error.put(str)  # in the words of flags, whatever function it came through
+    error.render(command_line)  # whatever function it came through
     if os.environ.get("HEADCOUNT_DEBUG"):
         traceback.print_exc()
     click.echo(f"error: {error}", err=True)

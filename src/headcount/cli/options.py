@@ -9,6 +9,7 @@ import click
 
 from headcount._internal.parameters import Flag, read_all
 from headcount.cli.config import use_config
+from headcount.errors import command_line, render
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Command], Command]
@@ -65,7 +66,7 @@ def grouped(options: Iterable[Callable[[Any], Any]]) -> Callable[[Command], Comm
 
 def option(name: str, flag: Flag, **more: Any) -> Callable[[Any], Any]:
     """Return the option that a declaration describes."""
-    settings: dict[str, Any] = {"help": flag.help, "metavar": flag.metavar}
+    settings: dict[str, Any] = {"help": render(flag.help, command_line), "metavar": flag.metavar}
     if flag.choices:
         settings["type"] = click.Choice(flag.choices)
     elif flag.raw:

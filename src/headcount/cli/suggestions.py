@@ -6,6 +6,7 @@ import json
 import re
 from typing import NamedTuple
 
+from headcount.errors import command_line, render
 from headcount.events.inspect.preview import Preview
 from headcount.events.inspect.suggest_roles import guess
 
@@ -70,7 +71,9 @@ def suggestion(events: list[str], preview: Preview, text_flags: list[str]) -> Su
     if guessed.when is not None:
         parts += ["--context", f"weekday:{guessed.when}"]
         parts += [] if guessed.time_format is None else ["--time-format", guessed.time_format]
-    return Suggestion("release", [*parts, *text_flags], ["--items", CATALOGUE], guessed.doubt)
+    return Suggestion(
+        "release", [*parts, *text_flags], ["--items", CATALOGUE], render(guessed.doubt or "", command_line) or None
+    )
 
 
 def first_bins(preview: Preview, user: str | None) -> tuple[list[str], str]:

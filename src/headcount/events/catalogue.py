@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from headcount.errors import DataError, NotSelectedError, UnknownNameError, UsageError
+from headcount.errors import DataError, NotSelectedError, UnknownNameError, UsageError, param
 from headcount.events.encode.cast import InexactError, cast_exactly, limits
 from headcount.events.encode.text_columns import MAX_TEXT_BYTES
 from headcount.events.sources.files.formats import format_from_name, is_text, plain_type, reading, value_type
@@ -115,7 +115,7 @@ class Catalogue:
             raise DataError(
                 f"the catalogue lists {error.value!r}, but column {column!r} holds whole numbers "
                 f"({plain_type(kind)}: {low} to {high})",
-                remedy="correct the entry, or choose another id column with --items FILE:ID",
+                remedy=f"correct the entry, or choose another id column with {param.items('FILE:ID')}",
             ) from error
 
 
@@ -171,13 +171,16 @@ def check_catalogue_given(items: object, *, select_items: bool) -> None:
     """Refuse a log without a public catalogue whose items are not to be selected either, or with both."""
     if items is None and not select_items:
         raise UsageError(
-            "--items is missing: no catalogue is given, and the items that may be released must be public",
-            remedy="list them with --items FILE (one id a line, or a CSV or Parquet column); or, if there is no "
-            "public list, add --select-items and --delta 1e-6, which releases the items that enough people have",
+            f"{param.items} is missing: no catalogue is given, and the items that may be released must be public",
+            remedy=f"list them with {param.items('FILE')} (one id a line, or a CSV or Parquet column); or, if "
+            f"there is no "
+            f"public list, add {param.select_items(True)} and {param.delta('1e-6')}, which releases the items "
+            f"that enough people have",
         )
     if items is not None and select_items:
         raise UsageError(
-            "--items and --select-items are both given", remedy="leave one out: a public catalogue is never worse"
+            f"{param.items} and {param.select_items(True)} are both given",
+            remedy="leave one out: a public catalogue is never worse",
         )
 
 
@@ -258,7 +261,7 @@ def read_catalogue(items: object) -> Catalogue:
         return Catalogue.of(items)
     raise UsageError(
         f"items must be a file, a list or a Catalogue, not {type(items).__name__}",
-        remedy="give the public catalogue with --items FILE",
+        remedy=f"give the public catalogue with {param.items('FILE')}",
     )
 
 
@@ -276,7 +279,7 @@ def _split(text: str) -> tuple[str | None, tuple[str, ...]]:
     if "," not in text and format_from_name(text):
         return text, ()
     if "," not in text and os.path.isdir(text):
-        raise UsageError(f"--items {text} is a folder", remedy="give the file that lists the catalogue")
+        raise UsageError(f"{param.items} {text} is a folder", remedy="give the file that lists the catalogue")
     for name in (text, head):  # not an item of that name
         refuse_special(name)
     return None, ()
@@ -284,10 +287,12 @@ def _split(text: str) -> tuple[str | None, tuple[str, ...]]:
 
 def _read_file(path: str, columns: Sequence[str]) -> Catalogue:
     if not os.path.exists(path):
-        raise DataError(f"the catalogue {path} does not exist", remedy="check the path given to --items")
+        raise DataError(f"the catalogue {path} does not exist", remedy=f"check the path given to {param.items}")
     refuse_special(path)
     if len(columns) > 2 or "" in columns:
-        raise UsageError("--items takes FILE, FILE:ID or FILE:ID,LABEL", given=f"{path}:{','.join(columns)}")
+        raise UsageError(
+            f"{param.items} takes FILE, FILE:ID or FILE:ID,LABEL", given=f"{path}:{','.join(columns)}"
+        )
     if path.lower().removesuffix(".gz").endswith(_TEXT):
         if columns:
             raise UsageError(f"{path} is plain text without columns", remedy=f"leave out ':{','.join(columns)}'")

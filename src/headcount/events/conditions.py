@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.encode.cast import InexactError, cast_exactly
 from headcount.events.encode.column_types import check_comparable
 from headcount.events.encode.text_columns import is_textual
@@ -224,13 +224,18 @@ def time_window(time: str | None, since: str | None, until: str | None, clock: T
     if since is None and until is None:
         if time is None:
             return []
-        raise UsageError("--time is given without --since or --until", remedy="leave it out, or give one of them")
+        raise UsageError(
+            f"{param.time} is given without {param.since} or {param.until}",
+            remedy="leave it out, or give one of them",
+        )
     if time is None:
-        raise UsageError("--since and --until need a time column", remedy="name it with --time COL")
-    start = None if since is None else clock.read_one(since, "--since")
-    end = None if until is None else clock.read_one(until, "--until")
+        raise UsageError(
+            f"{param.since} and {param.until} need a time column", remedy=f"name it with {param.time('COL')}"
+        )
+    start = None if since is None else clock.read_one(since, param.since)
+    end = None if until is None else clock.read_one(until, param.until)
     if start and end and (start.tzinfo is None) == (end.tzinfo is None) and start >= end:
-        raise UsageError(f"--since {since} is not before --until {until}", remedy="swap or correct them")
+        raise UsageError(f"{param.since(since)} is not before {param.until(until)}", remedy="swap or correct them")
     return [TimeWindow(time, start, end, clock)]
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount._internal.arrays import Codes
-from headcount.errors import DataError, NotSelectedError, UsageError
+from headcount.errors import DataError, NotSelectedError, UsageError, param
 from headcount.events.encode.cast import InexactError, cast_exactly
 from headcount.events.encode.column_types import check_comparable, check_id_type
 from headcount.events.encode.id_table import Listed, LookUp
@@ -166,7 +166,7 @@ def cast_domain(domain: Sequence[str], kind: pa.DataType, name: str) -> pa.Array
     except InexactError as error:
         raise DataError(
             f"the context {error.value!r} cannot be a value of column {name!r}, which holds {plain_type(kind)}",
-            remedy="correct --contexts",
+            remedy=f"correct {param.contexts}",
         ) from error
     if not is_text(kind) and len(pc.unique(values)) < len(values):
         raise UsageError(
@@ -207,14 +207,16 @@ list them with --contexts A,B,C; or, if there is no public list, add --select-co
 which releases those that enough people have
     """
     if context is None:
-        for flag, given in (("--contexts", contexts), ("--select-contexts", select)):
+        for flag, given in ((param.contexts, contexts), (param.select_contexts(True), select)):
             if given:
-                raise UsageError(f"{flag} is given without --context", remedy="name the column with --context")
+                raise UsageError(
+                    f"{flag} is given without {param.context}", remedy=f"name the column with {param.context}"
+                )
         return None
     part, colon, column = context.partition(":") if isinstance(context, str) else ("", "", "")
     if isinstance(context, Context) or (colon and part in _PARTS):
         result = context if isinstance(context, Context) else _PARTS[part](column)
-        for flag, given in (("--contexts", contexts), ("--select-contexts", select)):
+        for flag, given in ((param.contexts, contexts), (param.select_contexts(True), select)):
             if given:
                 raise UsageError(
                     f"the values of {result.specification!r} are known by themselves", remedy=f"leave out {flag}"
@@ -222,9 +224,11 @@ which releases those that enough people have
         return replace(result, time=time) if time is not None else result
     columns = tuple(context.split(",")) if isinstance(context, str) else tuple(context)
     if not columns or not all(isinstance(column, str) and column for column in columns):
-        raise UsageError("--context must name one or several columns", given=context, remedy="such as day,city")
+        raise UsageError(
+            f"{param.context} must name one or several columns", given=context, remedy="such as day,city"
+        )
     if len(set(columns)) < len(columns):
-        raise UsageError("--context names a column twice", given=context, remedy="name it once")
+        raise UsageError(f"{param.context} names a column twice", given=context, remedy="name it once")
     if select:
         return _to_be_selected(columns, contexts)
     declared = _declared(columns, contexts)
@@ -235,13 +239,14 @@ def _to_be_selected(columns: tuple[str, ...], contexts: Any) -> Context:
     """Return a context whose values are to be selected, of one column."""
     if contexts:
         raise UsageError(
-            "--contexts and --select-contexts are both given", remedy="leave one out: a public list is never worse"
+            f"{param.contexts} and {param.select_contexts(True)} are both given",
+            remedy="leave one out: a public list is never worse",
         )
     if len(columns) > 1:
         raise UsageError(
-            "--select-contexts selects the values of one column",
+            f"{param.select_contexts(True)} selects the values of one column",
             given=",".join(columns),
-            remedy="name one column, or list the values of all of them with --contexts COL=A,B,C",
+            remedy=f"name one column, or list the values of all of them with {param.contexts('COL=A,B,C')}",
         )
     return UnknownContext(columns[0])
 
@@ -258,28 +263,28 @@ def _declared(columns: tuple[str, ...], contexts: Any) -> Mapping[str, Any]:
         if named and len(named) == len(listed) and (len(columns) > 1 or named[0][0] in columns):
             declared = {name: values for name, _, values in named}
             if len(declared) < len(named):
-                raise UsageError("--contexts lists a column twice", given=listed, remedy="list it once")
+                raise UsageError(f"{param.contexts} lists a column twice", given=listed, remedy="list it once")
         else:
             declared = {columns[0]: listed[0] if len(listed) == 1 else listed}
     for name in declared:
         if name not in columns:
             raise UsageError(
-                f"--contexts names {name!r}, which is not a context column",
+                f"{param.contexts} names {name!r}, which is not a context column",
                 remedy=f"the context columns are {', '.join(columns)}",
             )
     return declared
 
 
 def _domain(name: str, values: Any, columns: Sequence[str]) -> tuple[str, ...]:
-    flag = "--contexts A,B,C" if len(columns) == 1 else f"--contexts {name}=A,B,C"
+    flag = param.contexts("A,B,C") if len(columns) == 1 else f"{param.contexts} {name}=A,B,C"
     if values is None:
         part, colon, column = name.partition(":")
         suggestion = f", or use weekday:{column}, hour:{column} or month:{column}" if colon and part else ""
         if len(columns) == 1:
+            select = f"add {param.select_contexts(True)} and {param.delta('1e-6')}"
             suggestion += (
-                "; or, if there is no public list, add --select-contexts and --delta 1e-6, which releases "
+                f"; or, if there is no public list, {select}, which releases those that enough people have"
             )
-            suggestion += "those that enough people have"
         raise UsageError(
             f"the values of context column {name!r} must be public", remedy=f"list them with {flag}{suggestion}"
         )

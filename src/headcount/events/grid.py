@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import DataError, UnknownNameError, UsageError
+from headcount.errors import DataError, UnknownNameError, UsageError, param
 
 MOST_CELLS = 10_000_000
 """Of a grid that is counted whole."""
@@ -185,7 +185,8 @@ class Grid:
         if self.is_wide:
             raise UsageError(
                 self.too_many(MOST_CELLS),
-                remedy="use --method pairs, which counts pairs of columns, fewer columns or coarser bins",
+                remedy=f"use {param.method('pairs')}, which counts pairs of columns, fewer columns or coarser "
+                f"bins",
             )
 
     @property

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from headcount._internal.spelling import document_parameters
-from headcount.errors import UnknownNameError, UsageError
+from headcount._internal.python_surface import document_parameters
+from headcount.errors import Parameter, UnknownNameError, UsageError, param
 from headcount.events.catalogue import Catalogue, UnknownCatalogue, absent_or_read, read_catalogue
 from headcount.events.conditions import Condition, described_conditions
 from headcount.events.contexts import Context, UnknownContext
@@ -45,8 +45,8 @@ from headcount.releases.formatting import some
 
 MOST_CELLS = 200_000_000
 _WANTED = {
-    "--user": "the column that says who",
-    "--item": "the column that says what",
+    param.user: "the column that says who",
+    param.item: "the column that says what",
 }
 
 
@@ -83,7 +83,10 @@ class EventLog:
         if self.context is not None:
             self.context.check(self.type_of)
         elif self.context_of == "user":
-            raise UsageError("--context-of user is given without --context", remedy="name it with --context")
+            raise UsageError(
+                f"{param.context_of('user')} is given without {param.context}",
+                remedy=f"name it with {param.context}",
+            )
         if not self.has_catalogue:
             return
         self.catalogue.as_type(self.type_of(self.roles.item), self.roles.item)
@@ -91,7 +94,7 @@ class EventLog:
             raise UsageError(
                 f"{len(self.catalogue.ids):,} items × {self.width:,} contexts (with the unknown one) are "
                 f"{self.cells:,} cells, more than {self.most_cells:,}",
-                remedy="use a smaller catalogue or fewer contexts, or release without --context",
+                remedy=f"use a smaller catalogue or fewer contexts, or release without {param.context}",
             )
 
     def __repr__(self) -> str:
@@ -280,16 +283,18 @@ def read_events(
     (8, 'Friday')
     """
     words = {name: value for name, value in locals().items() if name in KEPT}
-    _check_choice("--count", count, ("records", "users"))
-    _check_choice("--context-of", context_of, ("record", "user"))
+    _check_choice(param.count, count, ("records", "users"))
+    _check_choice(param.context_of, context_of, ("record", "user"))
     text, target = TextOptions(delimiter, encoding, header, format), TableOrQuery(table, query)
     store = store_path(events)
     if store is not None:
         target.refuse(os.fspath(store))
-        refuse_selecting(store, {"--select-items": select_items, "--select-contexts": select_contexts})
+        refuse_selecting(
+            store, {param.select_items(True): select_items, param.select_contexts(True): select_contexts}
+        )
         refuse_packed(store, words | {"items": items, "value_range": value_range}, text)
         return packed_log(open_store(store), count=count, context_of=context_of)
-    for name, column in (("--user", user), ("--item", item)):
+    for name, column in ((param.user, user), (param.item, item)):
         if column is None:
             raise UsageError(f"{name} is missing", remedy=f"give {_WANTED[name]}; only a store goes without")
     catalogue, limits = absent_or_read(items, select_items=select_items), read_range(value, value_range)
@@ -325,8 +330,8 @@ def is_given(value: Any) -> bool:
 
 def refuse_packed(store: str | os.PathLike[str], words: Mapping[str, Any], text: TextOptions) -> None:
     """Refuse what says how to read raw files, for a store that says so by itself."""
-    given = [f"--{name.replace('_', '-')}" for name, value in words.items() if is_given(value)]
-    given += [text.given] if text.given else []
+    given = [str(Parameter(name, value is True or None)) for name, value in words.items() if is_given(value)]
+    given += [str(text.given)] if text.given else []
     if given:
         raise UsageError(
             f"{', '.join(given)} cannot be given for {os.fspath(store)}, which is packed already",
@@ -334,7 +339,7 @@ def refuse_packed(store: str | os.PathLike[str], words: Mapping[str, Any], text:
         )
 
 
-def refuse_selecting(store: str | os.PathLike[str], flags: Mapping[str, bool]) -> None:
+def refuse_selecting(store: str | os.PathLike[str], flags: Mapping[Parameter, bool]) -> None:
     """Refuse to select from a store, which was packed with a catalogue, and with contexts if it has any."""
     for flag, given in flags.items():
         if given:
@@ -402,7 +407,7 @@ def _columns(roles: Roles, context: Context | None, conditions: Sequence[Conditi
     return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
-def _check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+def _check_choice(name: Parameter, value: str, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise UsageError(f"{name} must be {' or '.join(allowed)}", given=value)
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from headcount._internal.parameters import Flag
+from headcount.errors import Parameter, param
 
 
-def _contexts(given: Any, flag: str) -> Any:  # noqa: ARG001 - as all that is read
+def _contexts(given: Any, parameter: Parameter) -> Any:  # noqa: ARG001 - as all that is read
     """Read the values of contexts: of one column, of several, or a table in a configuration."""
     if given and all(isinstance(entry, tuple) for entry in given):
         return dict(given)
@@ -25,14 +26,16 @@ FLAGS: Mapping[str, Flag] = {
         "Public catalogue: a .txt, CSV or Parquet file, or a comma-separated list of ids.", _LIST, raw=True
     ),
     "select_items": Flag(
-        "There is no public catalogue: release the items that enough people have (needs --delta).", switch=True
+        f"There is no public catalogue: release the items that enough people have (needs {param.delta}).",
+        switch=True,
     ),
     "resource": Flag("Column that says what was tagged.", "COL"),
     "tag": Flag("Column that holds the tag.", "COL"),
     "resources": Flag("Public list of resources: a file, or ids with commas.", _LIST),
     "vocabulary": Flag("Public list of tags: a file, or tags with commas.", _LIST),
     "select_tags": Flag(
-        "There is no public list of tags: release those that enough people use (needs --delta).", switch=True
+        f"There is no public list of tags: release those that enough people use (needs {param.delta}).",
+        switch=True,
     ),
     "context": Flag("Context: COL, COL,COL, or weekday:COL, hour:COL, month:COL.", "COL", raw=True),
     "contexts": Flag(
@@ -43,7 +46,7 @@ FLAGS: Mapping[str, Flag] = {
         read=_contexts,
     ),
     "select_contexts": Flag(
-        "There is no public list of them: release the contexts that enough people have (needs --delta).",
+        f"There is no public list of them: release the contexts that enough people have (needs {param.delta}).",
         switch=True,
     ),
     "context_of": Flag(
@@ -53,13 +56,13 @@ FLAGS: Mapping[str, Flag] = {
     ),
     "count": Flag("Count records, or distinct users.", choices=("records", "users"), default="records"),
     "where": Flag("Keep only such records (repeatable).", "'COL OP VALUE'", many=True),
-    "time": Flag("Column that --since and --until look at.", "COL"),
+    "time": Flag(f"Column that {param.since} and {param.until} look at.", "COL"),
     "since": Flag("Keep records from this moment on.", "T"),
     "until": Flag("Keep records before this moment.", "T"),
     "times": Flag("Column that says how many records a row stands for.", "COL"),
     "value": Flag("Column that holds a number of each record, such as a rating.", "COL"),
     "value_range": Flag(
-        "Public range of --value; what lies outside is cut to its ends. Totals find one.", "LO,HI"
+        f"Public range of {param.value}; what lies outside is cut to its ends. Totals find one.", "LO,HI"
     ),
     "decimal": Flag(
         'Decimal separator of numbers in text columns, or in one, such as "," (repeatable).',
@@ -77,7 +80,7 @@ FLAGS: Mapping[str, Flag] = {
     "encoding": Flag("Encoding of text files.", "NAME", default="utf-8"),
     "header": Flag(
         "Text files have no header: columns are named 1, 2, 3, …",
-        flag="--no-header",
+        flag=param.header(False),
         switch=True,
         read=lambda given, _: not given,
     ),

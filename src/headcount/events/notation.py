@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headcount.errors import UsageError
+from headcount.errors import Parameter, UsageError, param
 from headcount.events.sources.files.formats import is_text, plain_type
 
 Separators = str | Sequence[str] | Mapping[str, str] | None
@@ -25,6 +25,9 @@ _EVERY = ""
 
 _SPACES = " \u00a0\u202f"
 _APOSTROPHES = "'\u2019"
+_COMMA, _POINT, _COLUMN_COMMA = '","', '"."', '"COL=,"'
+"""Examples of separators, as shells need them."""
+
 _BLANKS = r"[\t-\r ]*"
 
 
@@ -80,13 +83,14 @@ class Notations:
     @classmethod
     def read(cls, decimal: Separators = None, thousands: Separators = None) -> Notations:
         """Read ``--decimal`` and ``--thousands``; refuse separators that a number cannot have."""
-        numbers = cls(_read(decimal, "--decimal"), _read(thousands, "--thousands"))
+        numbers = cls(_read(decimal, param.decimal), _read(thousands, param.thousands))
         for column in dict.fromkeys((_EVERY, *numbers.columns)):
             notation, name = numbers.notation_of(column), f" of column {column!r}" if column else ""
             if notation.decimal == notation.thousands:
                 raise UsageError(
-                    f'--thousands is "{notation.thousands}", and so is the decimal separator{name}',
-                    remedy='give both flags for the same columns, such as --decimal "," and --thousands "."',
+                    f'{param.thousands} is "{notation.thousands}", and so is the decimal separator{name}',
+                    remedy="give both flags for the same columns, such as "
+                    f"{param.decimal(_COMMA)} and {param.thousands(_POINT)}",
                 )
         return numbers
 
@@ -120,7 +124,8 @@ class Notations:
             kind = type_of(column)
             if not (is_text(kind) or pa.types.is_null(kind)):
                 raise UsageError(
-                    f"--decimal and --thousands are for text, and column {column!r} holds {plain_type(kind)}",
+                    f"{param.decimal} and {param.thousands} are for text, and column {column!r} holds "
+                    f"{plain_type(kind)}",
                     remedy="leave them out for this column",
                 )
 
@@ -139,10 +144,10 @@ def _spelled(mark: str) -> str:
     return f"\\u{ord(mark):04x}" if mark.isspace() else mark
 
 
-def _read(given: Separators, flag: str) -> tuple[tuple[str, str], ...]:
+def _read(given: Separators, flag: Parameter) -> tuple[tuple[str, str], ...]:
     texts = [given] if isinstance(given, str) else given or ()
     pairs = list(texts.items()) if isinstance(texts, Mapping) else [_named(text) for text in texts]
-    usual = PLAIN.decimal if flag == "--decimal" else None
+    usual = PLAIN.decimal if flag == param.decimal else None
     marks: dict[str, str] = {}
     for name, text in pairs:
         escaped = re.fullmatch(r"\\u([0-9a-fA-F]{4})", text) if isinstance(text, str) else None
@@ -160,16 +165,17 @@ def _named(text: str) -> tuple[str, str]:
     return name, mark
 
 
-def _check(mark: Any, flag: str, column: str) -> None:
+def _check(mark: Any, flag: Parameter, column: str) -> None:
     sound = isinstance(mark, str) and len(mark) == 1
-    if sound and (flag == "--decimal" or mark not in _SPACES + _APOSTROPHES):
+    if sound and (flag == param.decimal or mark not in _SPACES + _APOSTROPHES):
         refused = mark.isspace() or mark.isalnum() or mark in f'+-="\\\u2212{_APOSTROPHES}'
         sound = mark.isprintable() and not refused
     if not sound:
-        more = "a space, an apostrophe, " if flag == "--thousands" else ""
+        more = "a space, an apostrophe, " if flag == param.thousands else ""
         raise UsageError(
             f"{flag} must be a single character{f' for column {column!r}' if column else ''}: {more}a comma, a "
             "point or another mark, but no digit, letter or sign",
             given=mark,
-            remedy=f'such as {flag} "," or {flag} "COL=,"' + (r"; \u00a0 is a no-break space" if more else ""),
+            remedy=f"such as {flag(_COMMA)} or {flag(_COLUMN_COMMA)}"
+            + (r"; \u00a0 is a no-break space" if more else ""),
         )

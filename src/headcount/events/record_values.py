@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount._internal.parameters import read_decimal
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.encode.column_types import whole_ids
 from headcount.events.encode.text_columns import is_textual
 from headcount.events.sources.files.scalar import numbers, whole_numbers
@@ -20,7 +20,7 @@ Range = tuple[Decimal, Decimal]
 MOST_TIMES = 2**31 - 1
 """How many records a row may stand for."""
 
-_EXAMPLE = "for example --value-range 1,5"
+_EXAMPLE = f"for example {param.value_range('1,5')}"
 
 
 def read_range(value: str | None, given: Any) -> Range | None:
@@ -32,14 +32,19 @@ def read_range(value: str | None, given: Any) -> Range | None:
     if given is None:
         return None
     if value is None:
-        raise UsageError("--value-range is given without --value", remedy="name the column with --value COL")
+        raise UsageError(
+            f"{param.value_range} is given without {param.value}",
+            remedy=f"name the column with {param.value('COL')}",
+        )
     parts = given.split(",") if isinstance(given, str) else list(given)
     try:
         low, high = (read_decimal(repr(part) if isinstance(part, float) else part) for part in parts)
     except (ValueError, InvalidOperation) as error:
-        raise UsageError("--value-range must be two numbers", given=given, remedy=_EXAMPLE) from error
+        raise UsageError(f"{param.value_range} must be two numbers", given=given, remedy=_EXAMPLE) from error
     if not (low.is_finite() and high.is_finite() and low < high):
-        raise UsageError("--value-range must go from a number up to a larger one", given=given, remedy=_EXAMPLE)
+        raise UsageError(
+            f"{param.value_range} must go from a number up to a larger one", given=given, remedy=_EXAMPLE
+        )
     return low, high
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.conditions import Condition, TimeWindow, read_condition, time_window
 from headcount.events.contexts import Context, read_context
 from headcount.events.notation import Notations, Separators
@@ -48,11 +48,11 @@ def read_roles(
     conditions: list[Condition] = [read_condition(text, numbers) for text in texts]
     conditions += time_window(time, since, until, clock)
     read = read_context(context, contexts, clock, select=select_contexts)
-    for flag, given in (("--time-format", time_format), ("--timezone", timezone)):
+    for flag, given in ((param.time_format, time_format), (param.timezone, timezone)):
         if given is not None and not clocks(read, conditions):
             raise UsageError(
                 f"{flag} is given, but no time is read",
-                remedy="leave it out, or use --context weekday:COL, --since or --until",
+                remedy=f"leave it out, or use {param.context} weekday:COL, {param.since} or {param.until}",
             )
     return Roles(user, item, times, value, numbers), read, tuple(conditions)
 

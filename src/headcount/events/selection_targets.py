@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount._internal.arrays import Codes, Flags
+from headcount.errors import Parameter
 from headcount.events.catalogue import Catalogue, UnknownCatalogue
 from headcount.events.contexts import UnknownContext
 from headcount.events.encode.column_types import whole_ids
@@ -37,7 +38,7 @@ class Selectable(ABC):
     request_field: ClassVar[str]
     """The word that asks for it."""
     listed: ClassVar[str]
-    """The flag with which it is listed instead."""
+    """The parameter with which it is listed instead."""
     lacking: ClassVar[str]
     stand_ins: ClassVar[int] = 100
     """How many are made up to plan with."""
@@ -51,9 +52,9 @@ class Selectable(ABC):
         return f"{self.noun}s"
 
     @property
-    def flag(self) -> str:
-        """The flag that asks for it."""
-        return f"--{self.request_field.replace('_', '-')}"
+    def flag(self) -> Parameter:
+        """The parameter that asks for it."""
+        return Parameter(self.request_field, True)
 
     @abstractmethod
     def is_lacking(self, log: EventLog) -> bool:
@@ -71,7 +72,7 @@ class Selectable(ABC):
 class _Items(Selectable):
     """The items themselves."""
 
-    noun, stage, request_field, listed = "item", "selection", "select_items", "--items"
+    noun, stage, request_field, listed = "item", "selection", "select_items", "items"
     lacking = "There was no public catalogue."
 
     def is_lacking(self, log: EventLog) -> bool:
@@ -91,7 +92,7 @@ class _Contexts(Selectable):
     be drawn at all.
     """
 
-    noun, stage, request_field, listed = "context", "context-selection", "select_contexts", "--contexts"
+    noun, stage, request_field, listed = "context", "context-selection", "select_contexts", "contexts"
     lacking, stand_ins = "There was no public list of contexts.", 1
 
     def is_lacking(self, log: EventLog) -> bool:
@@ -107,7 +108,7 @@ class _Contexts(Selectable):
 class _Tags(_Contexts):
     """The vocabulary of a tag log, whose contexts are tags."""
 
-    noun, stage, request_field, listed = "tag", "tag-selection", "select_tags", "--vocabulary"
+    noun, stage, request_field, listed = "tag", "tag-selection", "select_tags", "vocabulary"
     lacking, stand_ins = "There was no public list of tags.", 100
 
     def is_lacking(self, log: EventLog) -> bool:

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from headcount._internal.spelling import document_parameters
-from headcount.errors import UsageError
+from headcount._internal.python_surface import document_parameters
+from headcount.errors import Parameter, UsageError, param
 from headcount.events.catalogue import Catalogue, UnknownCatalogue, read_catalogue
 from headcount.events.contexts import Context, UnknownContext
 from headcount.events.log import EventLog, packed_log, refuse_packed, refuse_selecting, store_path
@@ -122,16 +122,17 @@ def read_tags(
     store = store_path(events)
     if store is not None:
         target.refuse(os.fspath(store))
-        refuse_selecting(store, {"--select-tags": select_tags})
+        refuse_selecting(store, {param.select_tags(True): select_tags})
         refuse_packed(store, {**named, "vocabulary": None, **words}, text)
         return TagLog.of_log(packed_log(open_store(store)))
     if select_tags and vocabulary is not None:
         raise UsageError(
-            "--vocabulary and --select-tags are both given", remedy="leave one out: a public list is never worse"
+            f"{param.vocabulary} and {param.select_tags(True)} are both given",
+            remedy="leave one out: a public list is never worse",
         )
     for name, value in named.items():
         if value is None and not (select_tags and name == "vocabulary"):
-            raise UsageError(f"--{name} is missing", remedy=_WANTED[name])
+            raise UsageError(f"{Parameter(name)} is missing", remedy=_WANTED[name])
     listed = UnknownCatalogue() if select_tags else read_catalogue(vocabulary)
     roles, _, conditions = read_roles(user=str(user), item=str(resource), **words)
     log = TagLog(
@@ -150,7 +151,9 @@ _WANTED = {
     "user": "give the column that says who; only a store goes without",
     "resource": "give the column that says what was tagged; only a store goes without",
     "tag": "give the column that holds the tag; only a store goes without",
-    "resources": "list the resources that may be released with --resources FILE; they must be public",
-    "vocabulary": "list the tags that may be released with --vocabulary FILE; they must be public; or, if there "
-    "is no public list, add --select-tags and --delta 1e-6, which releases those that enough people use",
+    "resources": f"list the resources that may be released with {param.resources('FILE')}; they must be public",
+    "vocabulary": f"list the tags that may be released with {param.vocabulary('FILE')}; they must be public; or, "
+    f"if there "
+    f"is no public list, add {param.select_tags(True)} and {param.delta('1e-6')}, which releases those that "
+    f"enough people use",
 }

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Codes, Integers
-from headcount.errors import DataError, UsageError
+from headcount.errors import DataError, Parameter, UsageError, param
 from headcount.events.encode.text_columns import is_textual
 from headcount.events.sources.files.formats import plain_type, value_type
 from headcount.events.sources.files.kernels import scalar
@@ -39,7 +39,7 @@ LABELS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _PLACES = {part: place for place, part in enumerate(LABELS)}
 _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
-_HELP = "give --time-format s, ms, us, min@ORIGIN or a strptime pattern such as '%d.%m.%Y %H:%M'"
+_HELP = f"give {param.time_format} s, ms, us, min@ORIGIN or a strptime pattern such as '%d.%m.%Y %H:%M'"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ class TimeFormat:
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
             if self.pattern is not None:
                 raise UsageError(
-                    f"--time-format {self.pattern} does not fit column {name!r}, which holds {plain_type(kind)}",
+                    f"{param.time_format} {self.pattern} does not fit column {name!r}, which holds "
+                    f"{plain_type(kind)}",
                     remedy="leave it out",
                 )
             if pa.types.is_timestamp(kind) and kind.tz is not None:
@@ -115,7 +116,7 @@ class TimeFormat:
         clocks = zone_named(self._zone_of(kind))
         return micros if clocks is None else int(clocks.meant(np.array([micros]))[0])
 
-    def read_one(self, text: str, option: str) -> datetime:
+    def read_one(self, text: str, option: Parameter) -> datetime:
         """Read one public moment, given as ISO 8601 text; without an offset it is a wall-clock time."""
         try:
             return datetime.fromisoformat(text)
@@ -168,7 +169,7 @@ class TimeFormat:
             if "%" in pattern and "does not match format" in str(error):
                 return
         raise UsageError(
-            "--time-format must be s, ms, us, min@ORIGIN or a strptime pattern",
+            f"{param.time_format} must be s, ms, us, min@ORIGIN or a strptime pattern",
             given=pattern,
             remedy="for example '%d.%m.%Y %H:%M'",
         )
@@ -179,7 +180,7 @@ class TimeFormat:
             moment = datetime.fromisoformat(text)
         except ValueError as error:
             raise UsageError(
-                "the origin in --time-format min@ORIGIN must be an ISO 8601 time",
+                f"the origin in {param.time_format} min@ORIGIN must be an ISO 8601 time",
                 given=text,
                 remedy="for example min@2012-01-01",
             ) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headcount._internal.spelling import document_parameters
+from headcount._internal.python_surface import document_parameters
 from headcount.errors import UsageError
 from headcount.events.log import EventLog, read_events, store_path
 from headcount.events.log_parameters import KEPT, READERS

@@ -55,7 +55,7 @@ from typing import Any, Literal, cast, get_args
 from headcount.accounting.budget import Amount, amount, probability
 from headcount.accounting.guarantee import format_delta
 from headcount.accounting.zcdp import epsilon_for, pure_rho, rho_for
-from headcount.errors import RefusedError, UsageError
+from headcount.errors import RefusedError, UsageError, param
 from headcount.ledger.charges import EXACT, ZERO, Charge, Spent, check_amount, format_amounts, plain
 from headcount.ledger.windows import Span, Windows
 
@@ -100,7 +100,8 @@ class Budget:
             raise UsageError("filter must be sum or zcdp", given=filter)
         if filter == "zcdp" and delta is None:
             raise UsageError(
-                "the filter zcdp needs a δ, at which what was spent is converted to ε", remedy="try --delta 1e-6"
+                "the filter zcdp needs a δ, at which what was spent is converted to ε",
+                remedy=f"try {param.delta('1e-6')}",
             )
         whole, analyst_cap = amount(epsilon), None if per_analyst is None else amount(per_analyst)
         if analyst_cap is not None and analyst_cap > whole:
@@ -144,11 +145,14 @@ class Budget:
         if most is None:
             return
         if self.windows is None:
-            raise UsageError("--lifetime is given without --window", remedy="leave it out, or add --window 30d")
+            raise UsageError(
+                f"{param.lifetime} is given without {param.window}",
+                remedy=f"leave it out, or add {param.window('30d')}",
+            )
         if bool(most.delta) != bool(self.delta):
             raise UsageError(
-                "--lifetime needs a δ of its own where each window has one, and none otherwise",
-                remedy="add or leave out --lifetime-delta",
+                f"{param.lifetime} needs a δ of its own where each window has one, and none otherwise",
+                remedy=f"add or leave out {param.lifetime_delta}",
             )
         if most.epsilon < self.epsilon or most.delta < self.delta:
             raise UsageError(

@@ -18,9 +18,9 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from headcount._internal.spelling import translate_class_errors
+from headcount._internal.python_surface import class_errors_in_python
 from headcount.accounting.budget import Amount
-from headcount.errors import RefusedError, UnknownNameError, UsageError
+from headcount.errors import RefusedError, UnknownNameError, UsageError, param
 from headcount.ledger.accounts import Account, Issued, account_of
 from headcount.ledger.balances import Book, BookRequest
 from headcount.ledger.charges import Charge, plain
@@ -44,7 +44,7 @@ from headcount.ledger.windows import Span, Windows
 Answer = TypeVar("Answer")
 
 
-@translate_class_errors
+@class_errors_in_python
 class Ledger(JournalStore):
     """The account of what was spent on each dataset, in a SQLite file or a PostgreSQL database.
 
@@ -380,7 +380,8 @@ def _lifetime(epsilon: Amount | None, delta: Amount | None, kind: str) -> Budget
         return Budget.of(epsilon, delta=delta, filter=kind)
     if delta is not None:
         raise UsageError(
-            "--lifetime-delta is given without --lifetime", remedy="leave it out, or add --lifetime E"
+            f"{param.lifetime_delta} is given without {param.lifetime}",
+            remedy=f"leave it out, or add {param.lifetime('E')}",
         )
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.ledger.journal.entries import canonical_request
 
 _LONGEST_NAME = 200
@@ -15,7 +15,7 @@ def user_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError) as error:
-        raise UsageError("this user has no name", remedy="give one with --analyst") from error
+        raise UsageError("this user has no name", remedy=f"give one with {param.analyst}") from error
 
 
 def canonical_request_of(dataset: str, version: str | None, analyst: str, request: str, catalogue: str) -> str:

@@ -36,7 +36,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from headcount.errors import UsageError
+from headcount.errors import Parameter, UsageError, param
 
 ORIGIN = date(2001, 1, 1)
 """A Monday that begins a month and a year, so that weeks begin on Mondays, and months on the first."""
@@ -54,7 +54,8 @@ _LENGTH = re.compile(r"([1-9][0-9]{0,4})(d|w|mo)")
 class Clock:
     """Where a row says its time, and how that is read: the words of ``--time``, ``--time-format``, ``--timezone``.
 
-    >>> print(Clock("when", "s"))
+    >>> from headcount.errors import command_line, render
+    >>> print(render(Clock("when", "s").parameters, command_line))
     --time when --time-format s
     """
 
@@ -62,9 +63,10 @@ class Clock:
     time_format: str | None = None
     timezone: str | None = None
 
-    def __str__(self) -> str:
-        named = {"--time": self.time, "--time-format": self.time_format, "--timezone": self.timezone}
-        return " ".join(f"{flag} {value}" for flag, value in named.items() if value is not None)
+    @property
+    def parameters(self) -> str:
+        """The parameters that say so, for the text of an error."""
+        return " ".join(str(Parameter(name, value)) for name, value in self.to_json().items() if value is not None)
 
     def to_json(self) -> dict[str, str | None]:
         """Return it as plain data."""
@@ -132,16 +134,18 @@ not say from when until when it reads; add --since and --until (with --time when
         match = _LENGTH.fullmatch(length)
         if match is None or int(match[1]) > _LONGEST[match[2]]:
             raise UsageError(
-                "--window must be a number of days, weeks or months, of ten years at most",
+                f"{param.window} must be a number of days, weeks or months, of ten years at most",
                 given=length,
                 remedy="such as 30d, 1w or 1mo",
             )
         if time is None:
-            raise UsageError("--window needs to know which column says when", remedy="name it with --time COL")
+            raise UsageError(
+                f"{param.window} needs to know which column says when", remedy=f"name it with {param.time('COL')}"
+            )
         begin = ORIGIN if origin is None else _date(origin)
         if match[2] == "mo" and begin.day > 28:
             raise UsageError(
-                "--origin must be one of the first 28 days if windows are months",
+                f"{param.origin} must be one of the first 28 days if windows are months",
                 given=origin,
                 remedy="try the first",
             )
@@ -159,18 +163,20 @@ not say from when until when it reads; add --since and --until (with --time when
             )
             raise UsageError(
                 f"{reason}, and this request does not say {open_end} it reads",
-                remedy=f"add --since and --until (with {self.clock})",
+                remedy=f"add {param.since} and {param.until} (with {self.clock.parameters})",
             )
         if span.clock != self.clock:
             raise UsageError(
-                f"{reason}, by the time that {self.clock} says, and this request has {span.clock}",
-                remedy=f"use {self.clock}",
+                f"{reason}, by the time that {self.clock.parameters} says, and this request has "
+                f"{span.clock.parameters}",
+                remedy=f"use {self.clock.parameters}",
             )
         if span.since >= span.until:
-            raise UsageError("--since is not before --until", remedy="swap or correct them")
+            raise UsageError(f"{param.since} is not before {param.until}", remedy="swap or correct them")
         if span.since < _micros(_FIRST) or span.until > _micros(_LAST):
             raise UsageError(
-                f"{reason}, from the year {_FIRST.year} to {_LAST.year}", remedy="correct --since or --until"
+                f"{reason}, from the year {_FIRST.year} to {_LAST.year}",
+                remedy=f"correct {param.since} or {param.until}",
             )
         numbers = range(self.number(span.since), self.number(span.until - 1) + 1)
         if len(numbers) > _MOST:
@@ -223,17 +229,19 @@ not say from when until when it reads; add --since and --until (with --time when
 def _refuse_without(**given: str | None) -> None:
     for name, value in given.items():
         if value is not None:
-            flag = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{flag} is given without --window", remedy="leave it out, or add --window 30d")
+            raise UsageError(
+                f"{Parameter(name)} is given without {param.window}",
+                remedy=f"leave it out, or add {param.window('30d')}",
+            )
 
 
 def _date(text: str) -> date:
     try:
         day = date.fromisoformat(text)
     except ValueError as error:
-        raise UsageError("--origin must be a date", given=text, remedy="such as 2026-01-01") from error
+        raise UsageError(f"{param.origin} must be a date", given=text, remedy="such as 2026-01-01") from error
     if not _FIRST.date() <= day <= _LAST.date():
-        raise UsageError(f"--origin must be from the year {_FIRST.year} to {_LAST.year}", given=text)
+        raise UsageError(f"{param.origin} must be from the year {_FIRST.year} to {_LAST.year}", given=text)
     return day
 
 

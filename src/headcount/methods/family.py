@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from headcount.errors import UnknownNameError, UsageError
+from headcount.errors import Parameter, UnknownNameError, UsageError, param
 
 if TYPE_CHECKING:
     from dataclasses import Field
@@ -116,7 +116,7 @@ class Family(NamedTuple):
             if parameter == "noise" and parameter not in fields:
                 raise UsageError(
                     f"method {name} has no {parameters[parameter]} noise",
-                    remedy=f"leave --noise and --delta out, or use {', '.join(self._with_noise())}",
+                    remedy=f"leave {param.noise} and {param.delta} out, or use {', '.join(self._with_noise())}",
                 )
             if parameter not in fields:
                 near = difflib.get_close_matches(parameter, fields, n=1)
@@ -126,7 +126,9 @@ class Family(NamedTuple):
                 )
         for parameter in needed_by(kind):
             if parameter not in parameters:
-                raise UsageError(f"method {name} needs --{parameter}", remedy=f"for example --{parameter} 10")
+                raise UsageError(
+                    f"method {name} needs {Parameter(parameter)}", remedy=f"for example {Parameter(parameter, 10)}"
+                )
         return kind(**parameters)
 
     def _with_noise(self) -> Iterator[str]:

@@ -16,7 +16,7 @@ from headcount.accounting.guarantee import Guarantee, Standing, format_delta
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Bound, CountTable
 from headcount.engines.engine import Engine, SelectiveEngine
-from headcount.errors import UsageError
+from headcount.errors import USE_LOCAL_ENGINE, UsageError, param
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource
 from headcount.noise.stages import Stage, Stages, noise_distributions_of
@@ -79,13 +79,13 @@ class Staged:
         return ()
 
 
-def check_engine(name: str, bounds: Bounds, engine: Engine, log: EventLog) -> None:
+def check_engine(name: object, bounds: Bounds, engine: Engine, log: EventLog) -> None:
     """Refuse an engine that cannot measure what is asked of a log, before anything is reserved or read."""
     for kind in bounds:
         if not engine.can(kind):
             raise UsageError(
                 f"{type(engine).__name__} cannot measure {kind.__name__}, which {name} needs",
-                remedy="use --engine local",
+                remedy=f"{USE_LOCAL_ENGINE}",
             )
     if isinstance(engine, SelectiveEngine):
         engine.check(log)
@@ -96,7 +96,7 @@ def tables_of(what: What | None, log: EventLog) -> tuple[CountTable, ...]:
     if what is None:
         what = "items" if log.context is None else "both"
     if what != "items" and log.context is None:
-        raise UsageError(f"{what} needs a context", remedy="name one with --context, or release items")
+        raise UsageError(f"{what} needs a context", remedy=f"name one with {param.context}, or release items")
     return ("items", "edges") if what == "both" else (what,)
 
 

@@ -31,7 +31,7 @@ from pydantic.fields import FieldInfo
 from headcount._internal.parameters import Flag, method_options, read_pairs, read_whole_number, whole_number
 from headcount.accounting.budget import Grant, amount, probability
 from headcount.accounting.guarantee import Guarantee, Standing, format_delta
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 
 if TYPE_CHECKING:
     from headcount.events.log import EventLog
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 Request = TypeVar("Request", bound="ChargedRequest")
 
 Delta = Annotated[Decimal, PlainSerializer(format_delta, when_used="json")]
-DELTA = Flag("How likely the promise may fail, such as 1e-6: for --noise gaussian, and to select.", "D")
+DELTA = Flag(f"How likely the promise may fail, such as 1e-6: for {param.noise('gaussian')}, and to select.", "D")
 OPTIONS = Flag(
-    "An option of the method (repeatable).", "NAME=VALUE", flag="--option", many=True, read=method_options
+    "An option of the method (repeatable).", "NAME=VALUE", flag=param.option, many=True, read=method_options
 )
 SELECT_LIMIT = Flag(
     "So many random ones of each person count for what is selected; by default nothing is cut.", "L"
@@ -164,22 +164,25 @@ class ChargedRequest(BaseModel, ABC):
         from headcount.methods.partition_selection.plan import Selection, divide_budget_split
 
         if log.roles.value is not None and not self.uses_value:
-            raise UsageError("--value is of no use here", remedy="leave it out, or release --what totals")
+            raise UsageError(
+                f"{param.value} is of no use here", remedy=f"leave it out, or release {param.what('totals')}"
+            )
         if log.roles.value is not None and log.value_range is None and not self.finds_range:
             raise UsageError(
-                "--value is given without --value-range, the public range it is cut to",
-                remedy="for example --value-range 1,5",
+                f"{param.value} is given without {param.value_range}, the public range it is cut to",
+                remedy=f"for example {param.value_range('1,5')}",
             )
         kinds = find_missing_lists(log)
         self.check_delta(selecting=bool(kinds))
         if CONTEXTS in kinds and log.context_of == "record" and not self.names_contexts(log):
             raise UsageError(
                 f"{CONTEXTS.flag} is of no use here: no table would name contexts",
-                remedy="leave it and --context out",
+                remedy=f"leave it and {param.context} out",
             )
         if not kinds and self.select_limit is not None:
             raise UsageError(
-                "--select-limit is given, but nothing is selected", remedy="leave it out, or add --select-items"
+                f"{param.select_limit} is given, but nothing is selected",
+                remedy=f"leave it out, or add {param.select_items(True)}",
             )
         budget_split = divide_budget_split(self.shares, kinds)[0] if kinds else {}
         halves = self.noise_kind == "gaussian"
@@ -247,7 +250,7 @@ class MethodRequest(ChargedRequest):
         if method.standing is Standing.CLAIMED and not self.research:
             raise UsageError(
                 f"{method.name} is kept for research: {method.reason}",
-                remedy=f"use {instead or method.name.removesuffix('-published')}, or add --research",
+                remedy=f"use {instead or method.name.removesuffix('-published')}, or add {param.research(True)}",
             )
         return method
 
@@ -261,16 +264,20 @@ def check_delta(delta: Decimal | None, noise: str | None, *, selecting: bool = F
 leave it out, or add one of them
     """
     if delta is None and noise == "gaussian":
-        raise UsageError("--noise gaussian needs --delta", remedy="for example --delta 1e-6")
+        raise UsageError(
+            f"{param.noise('gaussian')} needs {param.delta}", remedy=f"for example {param.delta('1e-6')}"
+        )
     if delta is None and selecting:
         raise UsageError(
-            "a selection needs --delta: with some small probability what one person alone has is released, and "
+            f"a selection needs {param.delta}: with some small probability what one person alone has is released, "
+            f"and "
             "delta limits it",
-            remedy="give one far below 1 in the number of people, such as --delta 1e-6",
+            remedy=f"give one far below 1 in the number of people, such as {param.delta('1e-6')}",
         )
     if delta is not None and not selecting and noise != "gaussian":
         raise UsageError(
-            "--delta needs --noise gaussian or --select-items or --select-contexts",
+            f"{param.delta} needs {param.noise('gaussian')} or {param.select_items(True)} or "
+            f"{param.select_contexts(True)}",
             remedy="leave it out, or add one of them",
         )
 

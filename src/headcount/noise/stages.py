@@ -30,7 +30,7 @@ from typing import TypeVar
 from headcount.accounting.budget import Amount, Cost, Grant, amount, cost_of
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Sensitivity
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.noise import noise_distribution_for
 
 Paying = TypeVar("Paying", Cost, Grant)
@@ -99,7 +99,7 @@ def split_among_stages(stages: Sequence[Stage], whole: Paying) -> dict[str, Payi
     """Split a price, or a grant, among stages; several with Gaussian noise share the ρ that is left to them.
 
     >>> split_among_stages(split_evenly(["scores", "items"]), Cost.of("1"))["items"]
-    Price(epsilon=Decimal('0.5'), delta=Decimal('0'), part=None, picks=None)
+    Cost(epsilon=Decimal('0.5'), delta=Decimal('0'), part=None, picks=None)
     >>> bells = normalize_split([Stage("items", gaussian=True), Stage("edges", gaussian=True)])
     >>> f"{split_among_stages(bells, Cost.of('1', '1e-6'))['edges'].rho:.6f}"
     '0.012178'
@@ -179,7 +179,8 @@ def _normal(weights: Mapping[str, Decimal]) -> dict[str, Decimal]:
 
 def _read(names: Iterable[str], given: Mapping[str, Amount]) -> dict[str, Decimal]:
     names = list(names)
-    example = "for example --shares " + ",".join(f"{name}={Decimal(1) / len(names):.3g}" for name in names)
+    equal_shares = dict.fromkeys(names, f"{Decimal(1) / len(names):.3g}")
+    example = f"for example {param.shares(equal_shares)}"
     if set(given) != set(names):
         raise UsageError(
             f"shares must name the stages that run: {', '.join(names)}", given=",".join(given), remedy=example

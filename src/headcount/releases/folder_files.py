@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from headcount.errors import DataError, UsageError
+from headcount.errors import DataError, UsageError, param
 
 TABLE = re.compile(r"(model/)?[a-z][a-z_]*")
 """How tables are named: those that make up a model are in a folder of their own."""
@@ -68,11 +68,11 @@ def refuse_existing(target: Path, *, force: bool) -> None:
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not force:
-        raise UsageError.taken(target, "--out")
+        raise UsageError.taken(target, param.out)
     if not (target / "release.json").is_file():
         raise UsageError(
-            f"{target} exists and is not a release, so --force does not replace it",
-            remedy="choose another --out",
+            f"{target} exists and is not a release, so {param.force(True)} does not replace it",
+            remedy=f"choose another {param.out}",
         )
 
 

@@ -22,10 +22,10 @@ import pyarrow.parquet as pq
 
 from headcount._internal.fsync import fsync_paths
 from headcount._internal.notebook_display import Picture, report_function
-from headcount._internal.spelling import translate_class_errors
+from headcount._internal.python_surface import class_errors_in_python
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import NoiseDistribution, noise_distribution_from_json
-from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
+from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError, param
 from headcount.releases import top_k as answers
 from headcount.releases.folder_files import (
     TABLE,
@@ -74,7 +74,7 @@ class Interval:
         return data | {"average": True} if self.average else data
 
 
-@translate_class_errors
+@class_errors_in_python
 @dataclass(frozen=True, kw_only=True)
 class Release:
     """Private tables with their guarantee, noise and story.
@@ -257,7 +257,7 @@ class Release:
             finally:
                 shutil.rmtree(aside, ignore_errors=True)
         except OSError as error:
-            raise SurroundingsError.writing(target, error, "--out") from error
+            raise SurroundingsError.writing(target, error, param.out) from error
         if self.on_save is not None:
             try:
                 self.on_save(target.resolve(), digest)
@@ -308,9 +308,9 @@ class Release:
             held, remedy = next(iter(self.tables), ""), f"it holds {', '.join(self.tables)}"
             counts = {"items", "edges"}
             if "/" in held:
-                remedy = "it is a model: see headcount neighbours --help, or headcount tags --help"
+                remedy = f"it is a model: see headcount neighbours {param.help}, or headcount tags {param.help}"
             elif name in counts and counts & set(self.tables):
-                remedy += "; release again with --what both, which costs ε again"
+                remedy += f"; release again with {param.what('both')}, which costs ε again"
             elif held and "item" not in self.tables[held].column_names:
                 remedy += ", which are not per item; headcount report and headcount export show them"
             raise UsageError(f"this release holds no {name}", remedy=remedy)

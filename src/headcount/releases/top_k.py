@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headcount.errors import UnknownNameError, UsageError
+from headcount.errors import UnknownNameError, UsageError, param
 
 
 def top(table: pa.Table, k: int) -> list[dict[str, Any]]:
@@ -45,9 +45,11 @@ def top_of_ranking(
     if k < 1:
         raise UsageError("k must be a whole number of at least 1", given=k)
     if contexts is None and context is not None:
-        raise UsageError("this ranking is not per context", given=context, remedy="leave --context out")
+        raise UsageError("this ranking is not per context", given=context, remedy=f"leave {param.context} out")
     if contexts and context is None:
-        raise UsageError("this ranking is per context", remedy=f"name one with --context, such as {contexts[0]!r}")
+        raise UsageError(
+            "this ranking is per context", remedy=f"name one with {param.context}, such as {contexts[0]!r}"
+        )
     if context is not None:
         table = in_context(table, contexts or (), context)
     rows: list[dict[str, Any]] = table.slice(0, k).to_pylist()

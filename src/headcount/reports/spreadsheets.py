@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from headcount.engines.engine import Progress, silent
-from headcount.errors import SurroundingsError, UsageError
+from headcount.errors import SurroundingsError, UsageError, in_python, param
 from headcount.releases.release import Release
 
 EXCEL_ROWS = 1_048_575  # beside the header
@@ -39,7 +39,9 @@ def write_sheets(
     if ending == ".xlsx" and shape != "csv":
         folder, names = folder.parent, [folder.name]
     elif ending in (".csv", ".xlsx") and not folder.exists():
-        raise UsageError(f"{folder} names a file, and CSV tables need a folder", remedy="try --to sheets")
+        raise UsageError(
+            f"{folder} names a file, and CSV tables need a folder", remedy=f"try {param.to('sheets')}"
+        )
     else:
         csv = [*(f"{name}.csv" for name in release.tables), "about.txt"]
         names = ["release.xlsx"] if shape == "xlsx" else csv
@@ -60,7 +62,7 @@ def write_sheets(
             if is_new and not any(folder.iterdir()):
                 folder.rmdir()
     except OSError as error:
-        raise SurroundingsError.writing(folder, error, "--to") from error
+        raise SurroundingsError.writing(folder, error, param.to) from error
     return [folder / name for name in names]
 
 
@@ -68,23 +70,25 @@ def _refuse(release: Release, folder: Path, names: Sequence[str], *, force: bool
     """Refuse before any work what could not be written, or would overwrite something."""
     above = next((ancestor for ancestor in (folder, *folder.absolute().parents) if ancestor.exists()), None)
     if above is not None and not above.is_dir():
-        raise UsageError(f"{above} is a file", remedy="give a folder to --to")
+        raise UsageError(
+            f"{above} is a file", remedy=in_python("give a folder", otherwise=f"give a folder to {param.to}")
+        )
     for name in names:
         if (folder / name).exists() and not force:
-            raise UsageError.taken(folder / name, "--to")
+            raise UsageError.taken(folder / name, param.to)
     if not names[0].lower().endswith(".xlsx"):
         return
     for name, table in release.tables.items():
         if table.num_rows > EXCEL_ROWS:
             raise UsageError(
                 f"{name} has {table.num_rows:,} rows, more than the {EXCEL_ROWS:,} a sheet can hold",
-                remedy="use --format csv",
+                remedy=f"use {param.format('csv')}",
             )
         for field in table.schema:
             if pa.types.is_string(field.type) and _longest(table[field.name]) > _EXCEL_LETTERS:
                 raise UsageError(
                     f"{name} has a {field.name} of more than {_EXCEL_LETTERS:,} letters, too many for a cell",
-                    remedy="use --format csv",
+                    remedy=f"use {param.format('csv')}",
                 )
 
 

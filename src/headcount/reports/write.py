@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.releases.release import Release
 from headcount.reports.spreadsheets import write_sheets
 
@@ -20,7 +20,7 @@ def report(release: Release, to: str | os.PathLike[str], *, force: bool = False)
         force: Replace a file that is there already.
     """
     if Path(to).is_file() and not force:
-        raise UsageError.taken(to, "--to")
+        raise UsageError.taken(to, param.to)
     from headcount.reports.release import write_release_page
 
     return write_release_page(release, to)
@@ -42,5 +42,5 @@ def export(
         force: Replace files that are there already.
     """
     if format not in (None, "csv", "xlsx"):
-        raise UsageError("--format must be csv or xlsx", given=format)
+        raise UsageError(f"{param.format} must be csv or xlsx", given=format)
     return write_sheets(release, Path(to), format, force=force)

@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headcount.errors import DataError, HeadcountError, UsageError
+from headcount.errors import DataError, HeadcountError, UsageError, param
 from headcount.events.conditions import TimeWindow
 from headcount.events.log import EventLog
 from headcount.events.sources.files.formats import value_type
@@ -164,21 +164,25 @@ class Charging:
     ) -> Charging | None:
         """Read what a caller says; without a ledger, given or in the environment, nothing is charged."""
         if isinstance(ledger, str) and not ledger:
-            raise UsageError("--ledger must be a URL", remedy="such as sqlite:///headcount.db")
+            raise UsageError(f"{param.ledger} must be a URL", remedy="such as sqlite:///headcount.db")
         where = os.environ.get(VARIABLE) if ledger is None else ledger
         if not where:
-            for flag, given in (("--dataset", dataset), ("--analyst", analyst), ("--again", again or None)):
+            for flag, given in (
+                (param.dataset, dataset),
+                (param.analyst, analyst),
+                (param.again(True), again or None),
+            ):
                 if given is not None:
                     raise UsageError(
-                        f"{flag} is given without a ledger", remedy=f"name one with --ledger or {VARIABLE}"
+                        f"{flag} is given without a ledger", remedy=f"name one with {param.ledger} or {VARIABLE}"
                     )
             return None
         if not isinstance(where, Ledger | str):
             raise UsageError("ledger must be a headcount.Ledger or a URL", given=where)
         if dataset is None:
             raise UsageError(
-                "a ledger needs --dataset: the name of the people whose budget is spent",
-                remedy="such as --dataset visits, or visits@2026-w46 with the version of the data",
+                f"a ledger needs {param.dataset}: the name of the people whose budget is spent",
+                remedy=f"such as {param.dataset('visits')}, or visits@2026-w46 with the version of the data",
             )
         name, at, version = dataset.partition("@")
         check_name("dataset", name)
@@ -310,6 +314,6 @@ def load_issued(issued: Issued, charge: Charge) -> Release:
         raise UsageError(
             f"this very request was published in {issued.folder}, which is gone or has changed since; asking "
             f"again would be charged as new, {charge.amounts}",
-            remedy="restore that folder, or add --again",
+            remedy=f"restore that folder, or add {param.again(True)}",
         )
     return release

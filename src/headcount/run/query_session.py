@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from headcount._internal.spelling import translate_class_errors
+from headcount._internal.python_surface import class_errors_in_python
 from headcount.accounting.budget import Amount, ExclusiveResource
 from headcount.accounting.guarantee import Guarantee
 from headcount.bounds import LinearQueries
@@ -39,7 +39,7 @@ from headcount.run.charge import Charging, begin_reading, record_charge, withhol
 from headcount.run.prepare import prepare_request
 
 
-@translate_class_errors
+@class_errors_in_python
 class QuerySession(ExclusiveResource):
     """Answers queries one by one; see :func:`headcount.query` for the parameters.
 

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from headcount.errors import SurroundingsError, UsageError
+from headcount.errors import SurroundingsError, UsageError, param
 
 
 class FolderLock:
@@ -29,8 +29,8 @@ class FolderLock:
         except OSError as error:
             self.release()
             if not isinstance(error, BlockingIOError | PermissionError):
-                raise SurroundingsError.writing(folder, error, "--data") from error
-            remedy = "stop that server, or choose another --data"
+                raise SurroundingsError.writing(folder, error, param.data) from error
+            remedy = f"stop that server, or choose another {param.data}"
             raise UsageError(f"another server uses {folder}", remedy=remedy) from None
 
     def release(self) -> None:

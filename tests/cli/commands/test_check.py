@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import headcount as hc
-from headcount._internal.spelling import translate_flags
+from headcount.errors import python
 from headcount.events.inspect.scan import scan
 from headcount.run.charge import WithheldError
 from tests.cli.conftest import FLAGS, RELEASE, Run
@@ -214,7 +214,7 @@ def test_python_has_the_same(run: Run, hostile: Path) -> None:
     log = hc.read_events("log.csv", **words)  # type: ignore[arg-type]
     assert scan(log).to_json() == run("check", "log.csv", *READ, "--json").data
     report = hc.check(log)
-    assert report == scan(log).put(translate_flags)  # but for flags, which are keywords there
+    assert report == scan(log, surface=python)  # but for flags, which are keywords there
     assert not report.all_counts
     with pytest.raises(hc.HeadcountError, match="log must be an EventLog"):
         hc.check("log.csv")  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ import pytest
 from headcount._internal.parameters import Flag
 from headcount.cli import options
 from headcount.cli.main import program
+from headcount.errors import param
 from headcount.events.log_parameters import FLAGS, READERS
 from headcount.methods.counts.request import ReleaseRequest
 from headcount.methods.counts.simple_random import SimpleRandom
@@ -241,7 +242,7 @@ class _Mine(SimpleRandom):
 class _MyRequest(ReleaseRequest):
     """A request with one more parameter."""
 
-    colour: Annotated[str | None, Flag("Which colour --limit has.", "C")] = None
+    colour: Annotated[str | None, Flag(f"Which colour {param.limit} has.", "C")] = None
 
 
 @pytest.fixture

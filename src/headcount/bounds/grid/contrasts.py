@@ -33,7 +33,7 @@ import numpy as np
 from headcount._internal.arrays import Floats, Integers
 from headcount.bounds.bound import Norm
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 
 Subset = tuple[int, ...]
 """Places of columns, in their order."""
@@ -78,7 +78,7 @@ def contrasts_sensitivity(
     if squared * max_records**2 > _MOST_L2_SQUARED:
         raise UsageError(
             f"a grid of {' × '.join(map(str, shape))} cells is too fine for contrasts of so many columns",
-            remedy="use --method histogram, or ask for fewer columns together",
+            remedy=f"use {param.method('histogram')}, or ask for fewer columns together",
         )
     return Sensitivity(max_records * l1, max_records**2 * squared, max_records * linf)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from headcount._internal.arrays import Integers
 from headcount.bounds.bound import Bound, check_limit
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.encode.passes import Reading
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
@@ -50,7 +50,7 @@ class GroupCells(Bound[Bounded]):
             raise UsageError(
                 f"a group of {self.people:,} people with {self.records:,} records each is more than "
                 f"{MAX_GROUP_RECORDS:,} records",
-                remedy="lower --max-group or --max-records",
+                remedy=f"lower {param.max_group} or {param.max_records}",
             )
 
     def reading(self, log: EventLog) -> Reading:  # noqa: ARG002

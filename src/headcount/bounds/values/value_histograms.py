@@ -19,7 +19,7 @@ import numpy as np
 from headcount._internal.arrays import Floats, Integers
 from headcount.bounds.bound import Bound, check_limit
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.encode.passes import Reading
 from headcount.events.log import EventLog
 
@@ -70,7 +70,7 @@ class UserValues(Bound[Bounded]):
         if self.limit > MAX_RECORDS:
             raise UsageError(
                 f"a limit of {self.limit:,} is too large to weigh each record by itself",
-                remedy=f"quantiles and numbers of groups take up to --limit {MAX_RECORDS}",
+                remedy=f"quantiles and numbers of groups take up to {param.limit(MAX_RECORDS)}",
             )
 
     @property

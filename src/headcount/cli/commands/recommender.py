@@ -11,7 +11,7 @@ from headcount._internal.parameters import read_whole_number
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, show, spend
 from headcount.cli.command_groups import Actions
-from headcount.errors import DataError, UsageError
+from headcount.errors import DataError, UsageError, param
 from headcount.methods.recommender import FAMILY, ITEMS, PREDICTIONS, VISITS
 from headcount.releases.formatting import some
 
@@ -128,7 +128,7 @@ def recommend(model: str, own: str | None, has: str | None, context: str | None,
     fitted = _load(model)
     _show(
         fitted,
-        fitted.recommend(_read_user_input(fitted, own, has), read_whole_number(k, "-k"), context),
+        fitted.recommend(_read_user_input(fitted, own, has), read_whole_number(k, param.k), context),
         as_json=as_json,
     )
 
@@ -163,7 +163,7 @@ def _read_user_input(
 def related(model: str, item: str, k: str, as_json: bool) -> None:
     """Show the K items that belong most to ITEM, an id or a label."""
     fitted = _load(model)
-    _show(fitted, fitted.related(item, read_whole_number(k, "-k")), as_json=as_json, is_public=True)
+    _show(fitted, fitted.related(item, read_whole_number(k, param.k)), as_json=as_json, is_public=True)
 
 
 def _load(folder: str) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from headcount.cli import options, terminal
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 
 
 @click.command(
@@ -24,7 +24,7 @@ from headcount.errors import UsageError
 def command(release: str, to: str, title: str, force: bool, as_json: bool, quiet: bool) -> None:
     """Write a RELEASE folder as one self-contained web page: ranking, contexts, guarantee in plain words."""
     if Path(to).is_file() and not force:
-        raise UsageError.taken(to, "--to")
+        raise UsageError.taken(to, param.to)
     with terminal.Bar(quiet=quiet) as bar:
         bar("drawing", 0, None)
         from headcount.releases.release import load

@@ -12,7 +12,7 @@ from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, show, spend
 from headcount.cli.command_groups import Actions
 from headcount.cli.commands.top import nothing_selected
-from headcount.errors import DataError, UsageError
+from headcount.errors import DataError, UsageError, param
 from headcount.methods.tags import ASSIGNMENTS, FAMILY, RESOURCES, TAGS
 from headcount.releases.formatting import per_cent, some
 
@@ -89,7 +89,7 @@ def recommend(folder: str, resource: str, mine: str | None, k: str, as_json: boo
     """Recommend tags for a resource from a RELEASE folder, and from your own tags if you give them."""
     from headcount.methods.tags.recommend import ReleasedModel
 
-    loaded, many = _loaded(folder), read_whole_number(k, "-k")
+    loaded, many = _loaded(folder), read_whole_number(k, param.k)
     model, own = ReleasedModel.of(loaded), _own_tags(mine)
     rows = model.recommend(resource, k=many, mine=own)
     _note_if_not_private(loaded)
@@ -126,7 +126,7 @@ def profiles(folder: str, out: str, seed: str, force: bool, as_json: bool) -> No
     from headcount.methods.tags.synthesize import synthesize as drawn
 
     if Path(out).exists() and not force:
-        raise UsageError.taken(out, "--out")
+        raise UsageError.taken(out, param.out)
     loaded = _loaded(folder)
     table = loaded.tables.get(ASSIGNMENTS.name)
     table = drawn(loaded, seed_of(seed)) if table is None else table
@@ -153,8 +153,8 @@ def topics(folder: str, to: str | None, force: bool, k: str, as_json: bool) -> N
     from headcount.methods.tags.topic_lists import topic_lists
 
     if to is not None and Path(to).exists() and not force:
-        raise UsageError.taken(to, "--to")
-    loaded, many = _loaded(folder), read_whole_number(k, "-k")
+        raise UsageError.taken(to, param.to)
+    loaded, many = _loaded(folder), read_whole_number(k, param.k)
     rows = topic_lists(loaded, many)
     if to is not None:
         from headcount.reports.parts.topics import write_topics

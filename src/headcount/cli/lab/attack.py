@@ -13,7 +13,7 @@ from headcount.cli import options, terminal
 from headcount.cli.lab import outputs
 from headcount.cli.log_options import log_of, reading_options
 from headcount.cli.options import Flags
-from headcount.errors import UsageError
+from headcount.errors import Parameter, UsageError, param
 
 NOT_PRIVATE = "NOT PRIVATE: measured against what people really rated. For the curator's eyes only."
 _METHODS = ("item-knn", "user-knn", "pncf-published", "private")
@@ -115,8 +115,8 @@ def _looks(flags: Flags) -> Any:
 def _attack(flags: Flags) -> Any:
     from headcount.lab.attack.sybil_knn import Attack
 
-    whole = {name: read_whole_number(flags[name], f"--{name}") for name in ("victims", "known", "guesses")}
-    fakes = read_whole_number(flags["fakes"] or str(_k(flags)), "--fakes")
+    whole = {name: read_whole_number(flags[name], Parameter(name)) for name in ("victims", "known", "guesses")}
+    fakes = read_whole_number(flags["fakes"] or str(_k(flags)), param.fakes)
     share = plain_value(flags["meanwhile"] or "0.001")
     if isinstance(share, str | bool):
         raise UsageError("meanwhile must be a share from 0 to 0.5", given=flags["meanwhile"])
@@ -125,7 +125,7 @@ def _attack(flags: Flags) -> Any:
 
 
 def _k(flags: Flags) -> int:
-    return read_whole_number(flags["k"] or "40", "-k")
+    return read_whole_number(flags["k"] or "40", param.k)
 
 
 def _log(flags: Flags) -> Any:

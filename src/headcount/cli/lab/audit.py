@@ -17,7 +17,7 @@ from headcount.cli.lab import audit_findings
 from headcount.cli.lab.audit_runs import AuditMode, Job, Outcome, run_all
 from headcount.cli.log_options import log_of, reading_options
 from headcount.cli.options import Flags
-from headcount.errors import UnknownNameError, UsageError
+from headcount.errors import UnknownNameError, UsageError, param
 from headcount.events.log_parameters import READERS
 
 _CAVEAT = (
@@ -147,7 +147,7 @@ def _audit_settings(flags: Flags) -> _AuditSettings:
     seed = flags["seed"]
     if not is_whole(seed) or not 0 <= int(seed) < 1 << 31:
         raise UsageError("seed must be a whole number from 0 to 2147483647", given=seed, remedy="try --seed 1")
-    runs = None if flags["runs"] is None else read_whole_number(flags["runs"], "--runs")
+    runs = None if flags["runs"] is None else read_whole_number(flags["runs"], param.runs)
     if runs is not None and not 100 <= runs <= 100_000_000:
         raise UsageError(
             "runs must be a number from 100 to 100000000", given=flags["runs"], remedy="try --runs 4000"
@@ -156,7 +156,7 @@ def _audit_settings(flags: Flags) -> _AuditSettings:
     epsilons = tuple(amount(text) for text in listed)
     if len(set(epsilons)) < len(epsilons):
         raise UsageError("--epsilon names an ε twice", given=flags["epsilon"], remedy="keep one of them")
-    limit = read_whole_number(flags["limit"], "--limit")
+    limit = read_whole_number(flags["limit"], param.limit)
     if limit > _LARGEST_LIMIT:
         raise UsageError(
             f"limit must be at most {_LARGEST_LIMIT} in an audit", given=limit, remedy="try --limit 2"
@@ -237,7 +237,7 @@ def _refuse_existing(flags: Flags) -> None:
     if path and Path(path).is_dir():
         raise UsageError(f"{path} is a folder", remedy=f"give a file, such as {Path(path) / 'audit.html'}")
     if path and Path(path).is_file() and not flags["force"]:
-        raise UsageError.taken(path, "--report")
+        raise UsageError.taken(path, param.report)
 
 
 def _print_outcome(outcome: Outcome, flags: Flags) -> None:

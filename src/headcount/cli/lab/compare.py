@@ -13,7 +13,7 @@ from headcount.cli import options, terminal
 from headcount.cli.lab import outputs
 from headcount.cli.log_options import log_of, reading_options
 from headcount.cli.options import Flags
-from headcount.errors import UsageError
+from headcount.errors import Parameter, UsageError, param
 from headcount.releases.formatting import some
 
 NOT_PRIVATE = (
@@ -81,7 +81,7 @@ def command(**flags: Any) -> None:
 
         selecting = study.what == "selection" and not flags["items"]
         log = study.compared(log_of("compared", {**flags, "select_items": flags["select_items"] or selecting}))
-        processes = None if flags["processes"] is None else read_whole_number(flags["processes"], "--processes")
+        processes = None if flags["processes"] is None else read_whole_number(flags["processes"], param.processes)
         with outputs.parts_for(targets) as parts:
             table, facts = compare(
                 log, study, parts, name=_name(flags["events"]), processes=processes, progress=bar
@@ -131,14 +131,14 @@ def _study(flags: Flags) -> Any:
         del given["methods"]
     lists: dict[str, Any] = {_FIELDS.get(name, name): _values(name, text) for name, text in given.items()}
     seed: dict[str, Any] = {} if flags["seed"] is None else {"seed": outputs.seed_of(flags["seed"])}
-    return kinds[what](**lists, runs=read_whole_number(flags["runs"], "--runs"), **seed)
+    return kinds[what](**lists, runs=read_whole_number(flags["runs"], param.runs), **seed)
 
 
 def _values(name: str, text: str) -> tuple[Any, ...]:
     """Read the values of a list: whole numbers where such are asked for."""
     texts = listed(text, _flag(name).lstrip("-"))
     return (
-        tuple(read_whole_number(entry, _flag(name)) for entry in texts)
+        tuple(read_whole_number(entry, Parameter(name)) for entry in texts)
         if name in ("limits", "tops")
         else tuple(texts)
     )

@@ -13,7 +13,7 @@ import click
 from headcount._internal.parameters import is_whole
 from headcount.cli import options, terminal
 from headcount.cli.options import Flags
-from headcount.errors import UsageError
+from headcount.errors import Parameter, UsageError
 
 Command = Callable[..., Any]
 
@@ -58,7 +58,7 @@ def targets_of(flags: Flags) -> dict[str, Path]:
             raise UsageError(f"{path} is a {kind}", remedy=f"give a {wanted} for --{what}")
         taken = any(path.iterdir()) if path.is_dir() else path.exists()
         if taken and not flags["force"]:
-            raise UsageError.taken(path, f"--{what}")
+            raise UsageError.taken(path, Parameter(what))
     return targets
 
 

@@ -13,7 +13,7 @@ from headcount._internal.parameters import read_whole_number
 from headcount.cli import options, terminal
 from headcount.cli.lab.compare import listed
 from headcount.cli.options import Flags
-from headcount.errors import UsageError
+from headcount.errors import Parameter, UsageError, param
 
 
 @click.command(
@@ -60,14 +60,14 @@ def command(**flags: Any) -> None:
     if flags["k"] is not None:
         from headcount.cli.lab.forecast import forecast
 
-        k, kth_count = read_whole_number(flags["k"], "-k"), _whole(flags["kth"], "kth")
+        k, kth_count = read_whole_number(flags["k"], param.k), _whole(flags["kth"], "kth")
         forecast(figures, epsilons, k, kth_count, delta, as_json=flags["as_json"])
         return
     limits = sensible_limits(
         max(float(shape.activity.records.max(initial=1)) for shape in figures.shapes.values())
     )
     if flags["limits"] is not None:
-        limits = [read_whole_number(entry, "--limits") for entry in listed(flags["limits"], "limits")]
+        limits = [read_whole_number(entry, param.limits) for entry in listed(flags["limits"], "limits")]
     predicted = [entry for epsilon in epsilons for entry in predictions(figures, epsilon, limits, delta)]
     if flags["as_json"]:
         terminal.print_json([entry.to_json() for entry in predicted])
@@ -163,11 +163,11 @@ def _figures(flags: Flags) -> Any:
             raise UsageError(
                 f"--{flag} is missing", remedy="give --users, --items, --median and --max, or --activity RELEASE"
             )
-    users, items, most = (read_whole_number(given[name], f"--{name}") for name in ("users", "items", "most"))
+    users, items, most = (read_whole_number(given[name], Parameter(name)) for name in ("users", "items", "most"))
     width = 1 + (_whole(given["contexts"], "contexts") or 0)
-    median = read_whole_number(given["median"], "--median")
+    median = read_whole_number(given["median"], param.median)
     return public_figures(users, items, median, most, width=width, distinct=flags["count"] == "users")
 
 
 def _whole(text: str | None, name: str) -> int | None:
-    return None if text is None else read_whole_number(text, f"--{name}")
+    return None if text is None else read_whole_number(text, Parameter(name))

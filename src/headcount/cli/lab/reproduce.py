@@ -12,7 +12,7 @@ from headcount._internal.parameters import read_whole_number
 from headcount.cli import options, terminal
 from headcount.cli.lab import outputs
 from headcount.cli.options import Flags
-from headcount.errors import UnknownNameError, UsageError
+from headcount.errors import Parameter, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from headcount.lab.replicate.all_papers import AllReproductions
@@ -159,4 +159,4 @@ def _show_paper(done: Reproduction) -> None:
 
 
 def _whole(flags: Flags, name: str) -> int | None:
-    return None if flags[name] is None else read_whole_number(flags[name], f"--{name}")
+    return None if flags[name] is None else read_whole_number(flags[name], Parameter(name))

@@ -18,7 +18,7 @@ from headcount.bounds.kernels.grouping import group_by_user
 from headcount.engines.engine import Progress, silent
 from headcount.engines.local.kernels import pack as packing
 from headcount.engines.local.record_store import RecordStore
-from headcount.errors import UsageError
+from headcount.errors import Parameter, UsageError, param
 from headcount.events.log import EventLog
 from headcount.events.selection_targets import find_missing_lists
 from headcount.events.sources.files.packed_store import PackedSource, Raw
@@ -49,12 +49,14 @@ def pack(
     if isinstance(log.source, PackedSource):
         raise UsageError(f"{log.source.name} is packed already", remedy="copy the folder, or release from it")
     if log.roles.value is not None:
-        raise UsageError("a store keeps no values", remedy="leave --value out, or release from the raw events")
+        raise UsageError(
+            "a store keeps no values", remedy=f"leave {param.value} out, or release from the raw events"
+        )
     for missing in find_missing_lists(log):
         raise UsageError(
             f"a store is packed with a public catalogue and contexts, and {missing.flag} has none before it "
             f"spends",
-            remedy=f"list the {missing.plural} with {missing.listed}, or release from the raw events",
+            remedy=f"list the {missing.plural} with {Parameter(missing.listed)}, or release from the raw events",
         )
     threads = max(1, min(8, os.cpu_count() or 1))
     with StoreWriter(log, Path(target), force=force) as writer, ThreadPoolExecutor(threads) as pool:

@@ -14,7 +14,7 @@ from headcount.engines.spark.partition_rows import PACKETS, PACKETS_IN_SPARK, pa
 from headcount.engines.spark.session import set_for_now
 from headcount.engines.spark.steps import PartitionRows, ReadFiles, RegroupUsers
 from headcount.engines.spark.tasks import task_of
-from headcount.errors import UsageError
+from headcount.errors import USE_LOCAL_ENGINE, UsageError
 from headcount.events.log import EventLog
 from headcount.events.sources.files.file_parts import parts_of
 from headcount.events.sources.source import FileSource, TableSource
@@ -36,7 +36,7 @@ def check_source(log: EventLog) -> None:
     if not isinstance(log.source, FileSource | SparkSource | TableSource):
         raise UsageError(
             f"Spark cannot read {log.source.name}: it takes raw files, tables of Spark and Arrow tables",
-            remedy="use --engine local, or give Spark what it was made from",
+            remedy=f"{USE_LOCAL_ENGINE}, or give Spark what it was made from",
         )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount._internal.extras import remedy
 from headcount.engines.spark.environment import error_in
-from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
+from headcount.errors import USE_LOCAL_ENGINE, DataError, HeadcountError, SurroundingsError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,7 +29,7 @@ _QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR", "
 def open_session(conf: Mapping[str, str]) -> SparkSession:
     """Return the session that is active, or a new one: as Spark is configured, and then as asked for here."""
     if importlib.util.find_spec("pyspark") is None:
-        raise UsageError("Spark is not installed", remedy=f"{remedy('pyspark', 'spark')}, or use --engine local")
+        raise UsageError("Spark is not installed", remedy=f"{remedy('pyspark', 'spark')}, or {USE_LOCAL_ENGINE}")
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()

@@ -5,10 +5,10 @@ The statistics are in ``statistics``, the pass over the log in ``scan``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from headcount.errors import Surface, render
 from headcount.releases.formatting import per_cent, some
 
 Fate = Literal["not counted", "counted as unknown"]
@@ -48,10 +48,10 @@ class Problem:
     examples: tuple[Example, ...] = ()
     remedy: str | None = None
 
-    def put(self, words: Callable[[str], str]) -> Problem:
-        """Return the same in other words; what somebody wrote stays as it is."""
-        remedy = None if self.remedy is None else words(self.remedy)
-        return replace(self, what=words(self.what), remedy=remedy)
+    def render(self, surface: Surface) -> Problem:
+        """Return the problem with its parameters as a surface writes them."""
+        remedy = None if self.remedy is None else render(self.remedy, surface)
+        return replace(self, what=render(self.what, surface), remedy=remedy)
 
     @property
     def share(self) -> float:
@@ -142,10 +142,10 @@ class Checked:
     contexts_without_records: tuple[str, ...] = ()
     values_cut: tuple[int, int] | None = None
 
-    def put(self, words: Callable[[str], str]) -> Checked:
-        """Return the same in other words: those of Python, where flags are named."""
-        hints = tuple(map(words, self.hints))
-        return replace(self, hints=hints, problems=tuple(problem.put(words) for problem in self.problems))
+    def render(self, surface: Surface) -> Checked:
+        """Return the report with its parameters as a surface writes them."""
+        hints = tuple(render(hint, surface) for hint in self.hints)
+        return replace(self, hints=hints, problems=tuple(problem.render(surface) for problem in self.problems))
 
     @property
     def people(self) -> int:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount._internal.arrays import Codes, Flags, Integers
-from headcount.errors import UnknownNameError
+from headcount.errors import Surface, UnknownNameError, command_line, param
 from headcount.events.catalogue import NoCatalogue
 from headcount.events.contexts import SEPARATOR, Context
 from headcount.events.encode.id_table import Listed, ids_for
@@ -41,8 +41,8 @@ _OUTSIDE = "an item outside the catalogue"
 _JOINT = pa.scalar(SEPARATOR, pa.large_string())
 
 
-def scan(log: EventLog, progress: Progress = lambda *_: None) -> Checked:
-    """Look through a log.
+def scan(log: EventLog, progress: Progress = lambda *_: None, surface: Surface = command_line) -> Checked:
+    """Look through a log, and name parameters as a surface does.
 
     >>> log = EventLog.of([("ann", "tea"), ("bob", "tee"), (None, "rye")], items=["rye", "tea"])
     >>> print(scan(log))
@@ -51,6 +51,10 @@ def scan(log: EventLog, progress: Progress = lambda *_: None) -> Checked:
     1 record (50.0 %): an item outside the catalogue: 'tee' (1)
     each person has an item once: --count users is more accurate
     """
+    return _scan(log, progress).render(surface)
+
+
+def _scan(log: EventLog, progress: Progress) -> Checked:
     if isinstance(log.source, PackedSource):
         return _packed(log, log.source, progress)
     if log.selects_contexts:
@@ -202,7 +206,9 @@ class _Scan:
         if self._elsewhere and log.context is not None:
             tags = isinstance(log, TagLog)
             what = (
-                "a tag outside the vocabulary" if tags else f"a value of {log.context.name!r} outside --contexts"
+                "a tag outside the vocabulary"
+                if tags
+                else f"a value of {log.context.name!r} outside {param.contexts}"
             )
             elsewhere = Problem(
                 role="context", column=log.context.specification, what=what, number=self._elsewhere, total=inside,
@@ -297,11 +303,15 @@ def _report(
     repeats = counted.repeats
     may_count_users = log.counting == "records" and log.roles.value is None and not isinstance(log, TagLog)
     if repeats is not None and not repeats.records and may_count_users and type(log.catalogue) is not NoCatalogue:
-        hints = [*hints, "each person has an item once: --count users is more accurate"]
+        hints = [*hints, f"each person has an item once: {param.count('users')} is more accurate"]
     if may_count_users and log.roles.item != log.roles.user and counted.activity is not None:
         hints = [*hints, *_cap_hints(counted.activity)]
     if type(log.catalogue) is NoCatalogue and log.roles.item != log.roles.user:
-        hints = [*hints, "without --items or --select-items, everything counts as for --what totals"]
+        hints = [
+            *hints,
+            f"without {param.items} or {param.select_items(True)}, everything counts as for "
+            f"{param.what('totals')}",
+        ]
     never: tuple[str, ...] = ()
     if log.context is not None and counted.records:
         empty = np.flatnonzero(counted.of_contexts[: log.context.size] == 0)
@@ -321,7 +331,7 @@ def _cap_hints(activity: ActivitySummary) -> list[str]:
         return []
     return [
         f"{users:,} users have {percent(share)} of the records, and intervals of adaptive do not cover users whom "
-        "noise conceals: add --at-most N, with N from public knowledge, not from this log"
+        f"noise conceals: add {param.at_most('N')}, with N from public knowledge, not from this log"
     ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from headcount.errors import Parameter
 from headcount.events.notation import PLAIN, Notation, Notations
 from headcount.events.sources.files.scalar import numbers
 
@@ -67,7 +68,8 @@ def _same_numbers(texts: Sequence[str], *notations: Notation) -> bool:
 def doubt(column: str, notations: Sequence[Notation]) -> str:
     """Name the notations that a column may have.
 
-    >>> print(doubt("n", guess_notations(["1,234"])))
+    >>> from headcount.errors import command_line, render
+    >>> print(render(doubt("n", guess_notations(["1,234"])), command_line))
     its decimal point may be a thousands separator: choose --thousands "n=," or --decimal "n=,"
     """
     ways = " or ".join(flags_of(column, notation) or "no flag" for notation in notations)
@@ -85,4 +87,4 @@ def remedy(column: str, texts: Sequence[str]) -> str | None:
 def flags_of(column: str, notation: Notation) -> str:
     """Write the notation of a column as flags."""
     described = Notations.of_columns({column: notation}).describe()
-    return " ".join(f'--{flag} "{mark}"' for flag, marks in described.items() for mark in marks)
+    return " ".join(str(Parameter(flag, f'"{mark}"')) for flag, marks in described.items() for mark in marks)

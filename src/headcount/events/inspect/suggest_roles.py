@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
-from headcount.errors import DataError
+from headcount.errors import DataError, param
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -198,8 +198,8 @@ def _doubt(written: str, order: DayOrder | None) -> str | None:
     other = written[:6].translate(_SWAPPED) + written[6:]
     if order is None or order.first or order.second or other not in _PATTERNS:
         return None
-    ways = f'"{written}" or "{other}"'
-    return f"nothing tells whether the day or the month comes first: choose --time-format {ways}"
+    first = param.time_format(_quoted(written))
+    return f'nothing tells whether the day or the month comes first: choose {first} or "{other}"'
 
 
 def _is_iso(value: str) -> bool:
@@ -236,7 +236,8 @@ def _first(names: list[str], taken: str | None) -> str | None:
 def time_remedy(column: str, texts: Sequence[str]) -> str | None:
     """Say which time format reads most of some texts that are not read.
 
-    >>> time_remedy("day", ["03.04.2026", "13.4.2026", "soon"])
+    >>> from headcount.errors import command_line, render
+    >>> render(time_remedy("day", ["03.04.2026", "13.4.2026", "soon"]), command_line)
     'add --time-format "%d.%m.%Y"'
     """
     import pyarrow as pa
@@ -248,4 +249,9 @@ def time_remedy(column: str, texts: Sequence[str]) -> str | None:
     written = time_format({"name": column, "type": "text", "first": alike}, order)
     if not written or 2 * number <= len(texts):
         return None
-    return _doubt(written, order) or f'add --time-format "{written}"'
+    return _doubt(written, order) or f"add {param.time_format(_quoted(written))}"
+
+
+def _quoted(pattern: str) -> str:
+    """Write a pattern as shells need it."""
+    return f'"{pattern}"'

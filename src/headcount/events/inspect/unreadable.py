@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount._internal.arrays import Flags
+from headcount.errors import param
 from headcount.events.conditions import Condition, TimeWindow
 from headcount.events.contexts import Context
 from headcount.events.encode.text_columns import MAX_TEXT_BYTES, sizes
@@ -22,8 +23,8 @@ from headcount.events.sources.files.formats import as_bytes, is_text
 _FEW = 3
 _LONGEST = 40
 _LOOKED_AT = 1_000
-_ENCODING = "see --encoding"
-_TIME_FORMAT = "see --time-format"
+_ENCODING = f"see {param.encoding}"
+_TIME_FORMAT = f"see {param.time_format}"
 _MOST_TEXTS = 1_000
 
 
@@ -118,11 +119,11 @@ def required_columns(log: EventLog) -> list[UnreadValues]:
         if log.type_of(tracker.column) != log.source.type_of(tracker.column):  # fractions, read as whole numbers
             tracker.nonsense, tracker.remedy = tracker.nonsense.replace("no text", "no whole number"), None
     if roles.times is not None:
-        column = f"column {roles.times!r} (--times)"
+        column = f"column {roles.times!r} ({param.times})"
         nonsense = f"no number of records in {column}"
         trackers.append(UnreadValues("times", roles.times, f"nothing in {column}", nonsense, remedy_for=remedy))
     if roles.value is not None:
-        column = f"column {roles.value!r} (--value)"
+        column = f"column {roles.value!r} ({param.value})"
         nonsense = f"no number in {column}"
         trackers.append(UnreadValues("value", roles.value, f"nothing in {column}", nonsense, remedy_for=remedy))
     return trackers

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.sources.source import FileSource, Source, TableSource, check_reachable
 
 ROW = "(row)"
@@ -47,7 +47,8 @@ class RowAsUserSource:
         """Take files and tables in memory, whose rows stay in order; refuse other sources."""
         if not isinstance(source, FileSource | TableSource):
             raise UsageError(
-                f"--user is missing, and the rows of {source.name} have no order that stays, so that they cannot "
+                f"{param.user} is missing, and the rows of {source.name} have no order that stays, so that they "
+                f"cannot "
                 "stand for people",
                 remedy="name the column that says who, or write the table to a file",
             )

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from headcount._internal.parameters import whole_number
 from headcount.accounting.budget import Amount, amount, probability
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.lab.audit.audit import Finding
 from headcount.lab.audit.audit import audit as audit_fixed
 from headcount.lab.audit.replay_audit import ReplayFinding, replay_audit
@@ -55,16 +55,16 @@ def audit(
     failing = Decimal(0) if delta is None else probability(delta)
     audit_target = target(method, most, claimed, failing)
     if edges and not has_edges(method):
-        raise UsageError(f"{method} has no item-by-context counts", remedy="leave --edges out")
+        raise UsageError(f"{method} has no item-by-context counts", remedy=f"leave {param.edges} out")
     audit_target = replace(
         audit_target, copies=audit_target.copies and seed is not None, contexts=audit_target.contexts or edges
     )
     pairs = pairs_for(method, most, claimed, failing)
     if replay:
         if runs is not None:
-            raise UsageError("--replay has no use for --runs", remedy="leave one of them out")
+            raise UsageError(f"{param.replay} has no use for {param.runs}", remedy="leave one of them out")
         return replay_audit(audit_target, pairs, seed=1 if seed is None else seed)
     many = runs_for(method, copies=audit_target.copies) if runs is None else whole_number(runs, "runs", most=_MOST)
     if many < _FEWEST:
-        raise UsageError(f"runs must be at least {_FEWEST}", given=runs, remedy="try --runs 4000")
+        raise UsageError(f"runs must be at least {_FEWEST}", given=runs, remedy=f"try {param.runs(4000)}")
     return (audit_sequentially if sequential else audit_fixed)(audit_target, pairs, many, seed=seed)

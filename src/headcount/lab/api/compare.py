@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from headcount._internal.parameters import Flag, whole_number
-from headcount._internal.spelling import translate_class_errors
+from headcount._internal.parameters import whole_number
+from headcount._internal.python_surface import class_errors_in_python
 from headcount.accounting.budget import Amount
-from headcount.errors import UsageError
+from headcount.errors import Parameter, UsageError, param
 from headcount.events.log import EventLog, check_log
 from headcount.lab.compare.comparison import Comparison
 from headcount.lab.compare.comparison import compare as compare_by
@@ -32,7 +32,7 @@ _STUDIES: tuple[type[Study], ...] = (Comparison, RankingComparison, SelectionCom
 _FIELDS = {"epsilon": "epsilons", "delta": "deltas", "k": "tops"}  # of a study, where they have another name
 
 
-@translate_class_errors
+@class_errors_in_python
 @dataclass(frozen=True)
 class Compared:
     """What a comparison found, for the curator alone: a tidy table of all runs, and the log's exact figures."""
@@ -55,7 +55,7 @@ class Compared:
     def report(self, to: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write plots, a ranking and a summary as one web page, and return its path."""
         if Path(to).exists() and not force:
-            raise UsageError.taken(to, "--report")
+            raise UsageError.taken(to, param.report)
         from headcount.reports.lab.comparison import write_comparison_page
 
         return write_comparison_page(self.table, self.facts, to)
@@ -114,12 +114,12 @@ def _study(what: str, given: dict[str, Sequence[Any]], runs: int, seed: int) -> 
     """Return what is compared; a list that it has no use for is refused."""
     kinds = {study_class.what: study_class for study_class in _STUDIES}
     if what not in kinds:
-        raise UsageError(f"--what must be {' or '.join(kinds)}", given=what)
+        raise UsageError(f"{param.what} must be {' or '.join(kinds)}", given=what)
     field_names = {study_field.name for study_field in fields(kinds[what])}
     lists: dict[str, Any] = {}
     for name, values in given.items():
         if _FIELDS.get(name, name) not in field_names:
-            raise UsageError(f"{Flag('').named(name)} is of no use with --what {what}", remedy="leave it out")
+            raise UsageError(f"{Parameter(name)} is of no use with {param.what(what)}", remedy="leave it out")
         if isinstance(values, str) or not isinstance(values, Sequence):
             raise UsageError(f"{name} must be a list", given=values, remedy=f"such as [{values!r}]")
         lists[_FIELDS.get(name, name)] = tuple(values)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from headcount._internal.parameters import whole_number
 from headcount.accounting.budget import Amount, amount, probability
-from headcount.errors import UsageError
+from headcount.errors import Parameter, UsageError, param
 from headcount.lab.plan.predicted_errors import (
     Figures,
     predictions,
@@ -67,12 +67,16 @@ def plan(
     predicted: list[Any]
     if k is not None:
         if limits is not None:
-            raise UsageError("--limits is of no use with -k", remedy="leave it out: what is best is worked out")
+            raise UsageError(
+                f"{param.limits} is of no use with {param.k}", remedy="leave it out: what is best is worked out"
+            )
         kth_count = None if kth is None else whole_number(kth, "kth")
         predicted = list(forecast_top_k(figures, epsilons, whole_number(k, "k"), delta=exact, kth_count=kth_count))
     else:
         if kth is not None:
-            raise UsageError("--kth is given without -k", remedy="add -k 20, or leave it out")
+            raise UsageError(
+                f"{param.kth} is given without {param.k}", remedy=f"add {param.k(20)}, or leave it out"
+            )
         tried = _tried(figures) if limits is None else [whole_number(entry, "limits") for entry in limits]
         predicted = [entry for budget in epsilons for entry in predictions(figures, budget, tried, exact)]
     return pa.Table.from_pylist([entry.to_json() for entry in predicted])
@@ -88,12 +92,16 @@ def figures_of(count: str | None = None, activity: Release | None = None, **numb
     given = {name: whole_number(number, name) for name, number in numbers.items() if number is not None}
     if activity is not None:
         if "median" in given or "max" in given:
-            raise UsageError("--median and --max are of no use beside --activity", remedy="leave them out")
+            raise UsageError(
+                f"{param.median} and {param.max} are of no use beside {param.activity}", remedy="leave them out"
+            )
         return released_figures(activity, counting=count, **given)
     for name in ("users", "items", "median", "max"):
         if name not in given:
             raise UsageError(
-                f"--{name} is missing", remedy="give --users, --items, --median and --max, or --activity RELEASE"
+                f"{Parameter(name)} is missing",
+                remedy=f"give {param.users}, {param.items}, {param.median} and {param.max}, or "
+                f"{param.activity('RELEASE')}",
             )
     users, items, median, most = (given[name] for name in ("users", "items", "median", "max"))
     width = 1 + given.get("contexts", 0)

@@ -33,7 +33,7 @@ from typing import Any, Literal
 import numpy as np
 
 from headcount._internal.arrays import Codes, Flags, Floats
-from headcount.errors import UsageError
+from headcount.errors import Parameter, UsageError, param
 from headcount.lab.attack.recommenders import Reader, Recommender
 from headcount.lab.recommender.ratings import Ratings
 
@@ -60,7 +60,7 @@ class Attack:
         for name in ("victims", "known", "fakes", "guesses"):
             if getattr(self, name) < 1:
                 raise UsageError(
-                    f"{name} must be at least 1", given=getattr(self, name), remedy=f"try --{name} 10"
+                    f"{name} must be at least 1", given=getattr(self, name), remedy=f"try {Parameter(name, 10)}"
                 )
         if not 0 <= self.meanwhile <= 1 / 2:
             raise UsageError("meanwhile must be a share from 0 to 0.5", given=self.meanwhile)
@@ -138,7 +138,7 @@ def mount(
         raise UsageError(
             f"{able.size:,} people have {attack.known + attack.guesses} ratings or more, which a victim must have",
             given=attack.victims,
-            remedy=f"try --victims {max(1, able.size)}, or a smaller --known",
+            remedy=f"try {param.victims(max(1, able.size))}, or a smaller {param.known}",
         )
     victims = []
     for done, victim in enumerate(draws.choice(able, attack.victims, replace=False).tolist()):

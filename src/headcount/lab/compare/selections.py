@@ -13,7 +13,7 @@ import numpy as np
 
 from headcount.accounting.budget import Amount, amount, probability
 from headcount.accounting.guarantee import format_delta
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.lab.compare.study import Study, refuse_values
 from headcount.lab.compare.trials import Bench, Measure, Number, Trial
@@ -58,7 +58,7 @@ class SelectionComparison(Study):
         if not log.selects:
             raise UsageError(
                 "nothing is selected where the items are listed",
-                remedy="leave --items out, or take the raw events",
+                remedy=f"leave {param.items} out, or take the raw events",
             )
         return refuse_values(log)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from headcount.accounting.budget import Amount, amount
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.lab.compare.trial_grid import DEFAULT_SEED
 from headcount.lab.compare.trials import Measure, Trial
@@ -85,8 +85,8 @@ class CountStudy(Study):
         """Refuse a log without a catalogue, and values."""
         if log.selects:
             raise UsageError(
-                "methods are compared over a catalogue, and --select-items has none before it spends",
-                remedy="list the items with --items FILE, or compare --what selection",
+                f"methods are compared over a catalogue, and {param.select_items(True)} has none before it spends",
+                remedy=f"list the items with {param.items('FILE')}, or compare {param.what('selection')}",
             )
         return refuse_values(log)
 
@@ -95,11 +95,13 @@ def refuse_values(log: EventLog) -> EventLog:
     """Refuse a value column, which no comparison has a use for, and contexts that nobody lists."""
     if log.selects_contexts:
         raise UsageError(
-            "comparisons are over listed contexts, and --select-contexts has none before it spends",
-            remedy="list them with --contexts, or leave --context out",
+            f"comparisons are over listed contexts, and {param.select_contexts(True)} has none before it spends",
+            remedy=f"list them with {param.contexts}, or leave {param.context} out",
         )
     if log.roles.value is not None:
-        raise UsageError("--value is of no use here", remedy="leave it out: methods are compared by their counts")
+        raise UsageError(
+            f"{param.value} is of no use here", remedy="leave it out: methods are compared by their counts"
+        )
     return log
 
 

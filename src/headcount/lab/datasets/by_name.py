@@ -18,7 +18,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headcount.errors import AbsentError, DataError, UnknownNameError, UsageError
+from headcount.errors import AbsentError, DataError, UnknownNameError, UsageError, param
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog, read_events
 from headcount.events.sources.source import Source, TableSource, open_source
@@ -134,7 +134,7 @@ def where_to_get(name: str) -> str:
     if entry.shared:
         names = f" and {entry.shared[1]}.parquet ({', '.join(entry.labels)})" if entry.labels else ""
         ways.append(f"put {entry.shared[0]}.parquet ({entry.copy_columns}){names} there")
-    return f"{'; or '.join(ways)}; and name the folder with --data or {HOME}"
+    return f"{'; or '.join(ways)}; and name the folder with {param.data} or {HOME}"
 
 
 def _sizes_text(sizes: Sizes | None) -> str:
@@ -150,7 +150,9 @@ def _home(folder: str | os.PathLike[str] | None) -> Path | None:
         return None
     home = Path(given)
     if not home.is_dir():
-        raise DataError(f"{home} is not a folder", remedy=f"name the folder with the data with --data or {HOME}")
+        raise DataError(
+            f"{home} is not a folder", remedy=f"name the folder with the data with {param.data} or {HOME}"
+        )
     return home
 
 

@@ -17,7 +17,7 @@ from headcount.accounting.budget import Cost
 from headcount.accounting.noise_distributions import DiscreteLaplace, NoiseDistribution
 from headcount.adaptive.activity_histogram import estimate_activity
 from headcount.adaptive.predicted_error import best_threshold, cell_errors
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.lab.plan.theorem_2 import Alike
 from headcount.methods.counts import FAMILY
@@ -290,13 +290,14 @@ def released_figures(
     if "activity" not in release.tables or not isinstance(law, DiscreteLaplace):
         raise UsageError(
             "this release holds no histogram of activity",
-            remedy="release with --method adaptive, or give --users, --median and --max",
+            remedy=f"release with {param.method('adaptive')}, or give {param.users}, {param.median} and "
+            f"{param.max}",
         )
     if counting is not None and counting != release.counts:
-        raise UsageError(f"the release counts {release.counts}", given=counting, remedy="leave --count out")
+        raise UsageError(f"the release counts {release.counts}", given=counting, remedy=f"leave {param.count} out")
     cells = items or ("items" in release.tables and release.items.num_rows) or None
     if cells is None:
-        raise UsageError("the release holds no items", remedy="add --items, the size of the catalogue")
+        raise UsageError("the release holds no items", remedy=f"add {param.items}, the size of the catalogue")
     width = 1 + (len(release.contexts or ()) if contexts is None else contexts)
     distinct = release.counts == "users"
     bins = release.tables["activity"].to_pylist()

@@ -25,7 +25,7 @@ from headcount.accounting.budget import Cost
 from headcount.accounting.zcdp import epsilon_for
 from headcount.engines.engine import Progress, silent
 from headcount.engines.local.engine import LocalEngine
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.lab.compare.caching_engine import CachingEngine
 from headcount.lab.compare.metrics import in_top
 from headcount.lab.compare.rankings import places_of
@@ -109,7 +109,9 @@ def forecast_top_k(
     if k > shape.cells:
         raise UsageError(f"k must be at most {shape.cells:,}, the number of items", given=k)
     if not shape.activity.total_records > 0:
-        raise UsageError("the released histogram shows nobody", remedy="give --users, --median and --max")
+        raise UsageError(
+            "the released histogram shows nobody", remedy=f"give {param.users}, {param.median} and {param.max}"
+        )
     progress("making logs up", 0, None)
     laws = [_SyntheticLog.of(figures, law) for law in popularity_distributions(figures, k, kth_count)]
     tables = ("items", "edges") if figures.width > 1 else ("items",)
@@ -128,14 +130,14 @@ def popularity_distributions(figures: Figures, k: int, kth_count: int | None) ->
     if kth_count is not None:
         if not shape.distinct:
             raise UsageError(
-                "--kth is of people, and the other figures are of records",
-                remedy="give figures of different items of a person, and add --count users",
+                f"{param.kth} is of people, and the other figures are of records",
+                remedy=f"give figures of different items of a person, and add {param.count('users')}",
             )
         share = share_for(shape.activity, kth_count)
         if k * share > 1:
             raise UsageError(
                 f"{some(k, 'item')} of {some(kth_count, 'person', 'people')} or more are more than people have",
-                remedy="check --kth and the other figures",
+                remedy=f"check {param.kth} and the other figures",
             )
         return [shares_through(shape.cells, k, share, slope) for slope in SLOPES.values()]
     if figures.popularity is not None and figures.popularity.tells(k):

@@ -12,7 +12,7 @@ import numpy as np
 
 from headcount.bounds import Raters
 from headcount.engines.local.row_reader import collect_rows
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.encode.id_table import raw_ids
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
@@ -33,9 +33,11 @@ def ratings_of(log: EventLog) -> RawRatings:
     declared range first. A row that stands for several records weighs as much as they do.
     """
     if log.roles.value is None or log.value_range is None:
-        raise UsageError("ratings need a value", remedy="name its column with --value, and --value-range LO,HI")
+        raise UsageError(
+            "ratings need a value", remedy=f"name its column with {param.value}, and {param.value_range('LO,HI')}"
+        )
     if not log.has_catalogue:
-        raise UsageError("ratings need a catalogue of items", remedy="name one with --items")
+        raise UsageError("ratings need a catalogue of items", remedy=f"name one with {param.items}")
     low, high = (float(end) for end in log.value_range)
     coded = EncodedLog(log, Raters().reading(log))
     rows, size = collect_rows(coded), len(log.catalogue.ids)

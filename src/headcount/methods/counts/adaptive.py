@@ -85,7 +85,7 @@ from headcount.bounds import (
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.methods.counts.tables import (
     LEVEL,
@@ -153,7 +153,9 @@ class Adaptive(Staged):
             check_limit(self.at_most, "at_most")
             # people beyond the cap are heavy users: nobody is known of them where the limit is the cap
             if self.at_most == 1:
-                raise UsageError("at_most must be at least 2", given=1, remedy="use --method sra --limit 1")
+                raise UsageError(
+                    "at_most must be at least 2", given=1, remedy=f"use {param.method('sra')} {param.limit(1)}"
+                )
             if self.limit is not None and self.limit >= self.at_most:
                 raise UsageError(
                     "limit must be less than at_most", given=self.limit, remedy="leave limit out: it is found"

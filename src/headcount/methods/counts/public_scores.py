@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from headcount.bounds import DeclaredScores
-from headcount.errors import DataError, UnknownNameError, UsageError
+from headcount.errors import DataError, UnknownNameError, UsageError, param
 from headcount.events.sources.files.formats import is_text, reading
 from headcount.events.sources.source import open_source
 
@@ -100,7 +100,7 @@ class PublicScores:
         if self.scores is None:
             raise UsageError(
                 f"of the scores {self.digest} only the digest is known",
-                remedy="give what they were read from, with --option scores=FILE",
+                remedy=f"give what they were read from, with {param.option({'scores': 'FILE'})}",
             )
         return self.scores
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 from pydantic import Field, PlainSerializer, field_validator
 
 from headcount._internal.parameters import Flag
-from headcount.errors import UsageError
+from headcount.errors import Parameter, UsageError, param
 from headcount.methods.counts import EDGES, FAMILY
 from headcount.methods.request import OPTIONS, MaybeWhole, MethodRequest, shares_flag
 from headcount.methods.totals import FAMILY as TOTALS
@@ -56,7 +56,7 @@ class ReleaseRequest(MethodRequest):
     ] = None
     quantiles: Annotated[
         str | None,
-        Flag("Quantiles of --value, such as 0.1,0.5,0.9 (totals).", "Q,…", raw=True),
+        Flag(f"Quantiles of {param.value}, such as 0.1,0.5,0.9 (totals).", "Q,…", raw=True),
     ] = None
     by: Annotated[
         Literal["contexts", "items"] | None,
@@ -64,7 +64,9 @@ class ReleaseRequest(MethodRequest):
     ] = None
     distinct: Annotated[bool, Flag("The number of different items, too (totals).")] = False
     shares: Annotated[Mapping[str, Decimal] | None, shares_flag("items=0.5,edges=0.5")] = None
-    noise: Annotated[Literal["laplace", "gaussian"], Flag("Kind of noise; gaussian needs --delta.")] = "laplace"
+    noise: Annotated[Literal["laplace", "gaussian"], Flag(f"Kind of noise; gaussian needs {param.delta}.")] = (
+        "laplace"
+    )
     options: Annotated[
         Mapping[str, Annotated[Any, PlainSerializer(_option_json, when_used="json")]],
         replace(
@@ -85,7 +87,8 @@ class ReleaseRequest(MethodRequest):
         for name in value:
             if name in cls.model_fields:
                 raise UsageError(
-                    f"{name} is no option of a method but a parameter of its own", remedy=f"use --{name}"
+                    f"{name} is no option of a method but a parameter of its own",
+                    remedy=f"use {Parameter(name, cls.model_fields[name].annotation is bool or None)}",
                 )
         if value.get(SCORES) is None:
             return value
@@ -158,19 +161,22 @@ class ReleaseRequest(MethodRequest):
         """Return the one method for totals."""
         if self.method not in (None, TOTALS.default):
             raise UsageError(
-                f"totals are released by one method alone, not by {self.method}", remedy="leave --method out"
+                f"totals are released by one method alone, not by {self.method}",
+                remedy=f"leave {param.method} out",
             )
         if self.noise != "laplace":
             raise UsageError(
                 f"totals have no {self.noise} noise: their proof is of pure ε",
-                remedy="leave --noise out, and --delta too unless contexts are selected",
+                remedy=f"leave {param.noise} out, and {param.delta} too unless contexts are selected",
             )
         for name in self.options:
-            raise UsageError(f"totals cannot use {name}", remedy="they take --limit and --shares")
+            raise UsageError(f"totals cannot use {name}", remedy=f"they take {param.limit} and {param.shares}")
         if self.at_most is not None:
-            raise UsageError("totals cannot use --at-most", remedy="their --limit is a cap already")
+            raise UsageError(f"totals cannot use {param.at_most}", remedy=f"their {param.limit} is a cap already")
         if self.limit is None:
-            raise UsageError("totals need --limit, the most records one person may add", remedy="try --limit 50")
+            raise UsageError(
+                f"totals need {param.limit}, the most records one person may add", remedy=f"try {param.limit(50)}"
+            )
         own = {"quantiles": read_quantiles(self.quantiles), "by": self.by, "distinct": self.distinct}
         return TOTALS.build(TOTALS.default, {"limit": self.limit, "shares": shares, **own})
 
@@ -180,7 +186,10 @@ class ReleaseRequest(MethodRequest):
             return self._totals(self.own_shares(selecting=selecting))
         for name in ("quantiles", "by", "distinct"):
             if getattr(self, name):
-                raise UsageError(f"--{name} is for totals alone", remedy="leave it out, or add --what totals")
+                raise UsageError(
+                    f"{Parameter(name, getattr(self, name) is True or None)} is for totals alone",
+                    remedy=f"leave it out, or add {param.what('totals')}",
+                )
         own = {
             "limit": self.limit,
             "at_most": self.at_most,

@@ -35,7 +35,7 @@ from headcount.accounting.budget import CostOrGrant, Grant, cost_of
 from headcount.accounting.guarantee import Guarantee
 from headcount.bounds import DistinctItemsSign, KeySupport, KeyWeights, check_limit
 from headcount.engines.engine import Engine
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.events.selection_targets import CONTEXTS, ITEMS, SELECTABLE, TAGS, Selectable
 from headcount.methods.method import CAME_LATER, PUBLIC_CATALOGUE, PUBLIC_LISTS, Bounds
@@ -237,12 +237,11 @@ def divide_budget_split(
         return own, None
     rest = {stage: share for stage, share in given.items() if stage not in own}
     missing = [stage for stage in own if stage not in given]
-    example = ",".join(f"{stage}={share}" for stage, share in own.items())
     if missing and (rest or len(missing) == len(own)):
         raise UsageError(
             f"shares must name the stages that run, {' and '.join(missing)} among them",
             given=",".join(given),
-            remedy=f"for example --shares {example}, which leaves the rest to the method",
+            remedy=f"for example {param.shares(own)}, which leaves the rest to the method",
         )
     budget_split = {stage: given.get(stage, share) for stage, share in own.items()}
     left = 1 - sum(budget_split.values(), start=Decimal(0))
@@ -250,14 +249,15 @@ def divide_budget_split(
         raise UsageError(
             "the shares of selection must leave something for the release",
             given=",".join(f"{stage}={share}" for stage, share in budget_split.items()),
-            remedy=f"for example --shares {example}",
+            remedy=f"for example {param.shares(own)}",
         )
     if not rest:
         return budget_split, None
     total = sum(given.values())
     if total != 1:
-        alone = ",".join(f"{stage}={share}" for stage, share in budget_split.items())
-        raise UsageError("shares must sum to 1", given=str(total), remedy=f"or give --shares {alone} alone")
+        raise UsageError(
+            "shares must sum to 1", given=str(total), remedy=f"or give {param.shares(budget_split)} alone"
+        )
     *first, last = rest
     of_rest = {stage: (rest[stage] / left).quantize(_STEP).normalize() for stage in first}
     of_rest[last] = (1 - sum(of_rest.values(), start=Decimal(0))).normalize()

@@ -79,7 +79,7 @@ def advice(selectable: Selectable, selected: Mapping[str, Any]) -> str:
         "Nothing but selection was spent. More ε for it helps most (--epsilon, or --shares "
         f"{selectable.stage}=0.5; it had {Decimal(selected['epsilon']).normalize():f}), then a larger --delta. "
         f"Where "
-        f"the {selectable.plural} can be listed without looking at the log, {selectable.listed} needs neither."
+        f"the {selectable.plural} can be listed without looking at the log, --{selectable.listed} needs neither."
     )
 
 

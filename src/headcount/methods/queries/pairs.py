@@ -54,7 +54,7 @@ from headcount.bounds import (
     total_distance,
 )
 from headcount.engines.engine import Engine
-from headcount.errors import UsageError
+from headcount.errors import param, UsageError
 from headcount.events.encode.cells import check_table
 from headcount.events.grid import MOST_CELLS
 from headcount.events.log import EventLog
@@ -116,7 +116,7 @@ class PairCounts(QueryMethod):
             raise UsageError(
                 f"synthetic must lie between 1 and {MAX_ROWS:,} rows",
                 given=self.synthetic,
-                remedy="for example --synthetic 10000",
+                remedy=f"for example {param.synthetic(10000)}",
             )
         self._shared()
 

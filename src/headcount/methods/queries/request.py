@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field, field_validator, model_validator
 
 from headcount._internal.parameters import Flag
-from headcount.errors import DataError, UsageError
+from headcount.errors import DataError, Parameter, UsageError, param
 from headcount.methods.queries import ANSWERS, FAMILY, SYNTHETIC, WIDE
 from headcount.methods.request import ChargedRequest, Delta, MaybeWhole, MethodRequest, Whole, shares_flag
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headcount.methods.queries.workload import TableQueries
 
 
-def _statements(given: Any, flag: str) -> Any:  # noqa: ARG001 - as all that is read
+def _statements(given: Any, parameter: Parameter) -> Any:  # noqa: ARG001 - as all that is read
     """Read the file of statements; a configuration may list them instead."""
     if isinstance(given, list | tuple):
         return list(given)
@@ -66,8 +66,8 @@ class TableRequest(ChargedRequest):
         if self.delta is not None:
             how = getattr(self, "method", None) or "a session"
             raise UsageError(
-                f"--delta is of no use here: {how} answers with pure ε",
-                remedy="leave it out, or use --method auto, residuals, histogram or pairs",
+                f"{param.delta} is of no use here: {how} answers with pure ε",
+                remedy=f"leave it out, or use {param.method('auto')}, residuals, histogram or pairs",
             )
 
     @property
@@ -125,7 +125,7 @@ class QueryRequest(TableRequest, MethodRequest):
     ] = None
     shares: Annotated[Mapping[str, Decimal] | None, shares_flag("total=0.05,…")] = None
     synthetic: Annotated[
-        MaybeWhole, Flag(f"Draw so many synthetic rows, too, from the model of --method {WIDE}.", "N")
+        MaybeWhole, Flag(f"Draw so many synthetic rows, too, from the model of {param.method(WIDE)}.", "N")
     ] = None
 
     @field_validator("queries", mode="before")
@@ -172,8 +172,8 @@ class QueryRequest(TableRequest, MethodRequest):
         """Make the method asked for, refusing what it cannot use and research that is not declared."""
         if self.synthetic is not None and self.answered_by != WIDE:
             raise UsageError(
-                f"--method {self.answered_by} fits no model that rows could be drawn from",
-                remedy=f"use --method {WIDE}, or leave --synthetic out",
+                f"{param.method(self.answered_by)} fits no model that rows could be drawn from",
+                remedy=f"use {param.method(WIDE)}, or leave {param.synthetic} out",
             )
         own = {"shares": self.shares, "table_queries": self.table_queries, "synthetic": self.synthetic}
         return self.chosen(FAMILY, self.answered_by, own, instead=FAMILY.default)

@@ -32,7 +32,7 @@ from headcount.bounds import (
     head,
 )
 from headcount.engines.engine import Engine
-from headcount.errors import UsageError
+from headcount.errors import param, UsageError
 from headcount.events.encode.cells import check_table
 from headcount.events.grid import MOST_CELLS, Grid
 from headcount.events.log import EventLog
@@ -85,15 +85,15 @@ class TableQueries:
     def __post_init__(self) -> None:
         if (self.groups is None) != (self.max_group is None):
             raise UsageError(
-                "--groups and --max-group go together: the column that says who belongs together, and the most "
+                f"{param.groups} and {param.max_group} go together: the column that says who belongs together, and the most "
                 "people of a group that count",
-                remedy="for example --groups household --max-group 6",
+                remedy=f"for example {param.groups('household')} {param.max_group(6)}",
             )
         if self.max_group is not None and self.max_group < 2:
             raise UsageError(
                 "max_group must be 2 or more",
                 given=self.max_group,
-                remedy="leave --groups and --max-group out to protect each person alone",
+                remedy=f"leave {param.groups} and {param.max_group} out to protect each person alone",
             )
         if self.rows is not None and self.rows.cells != self.grid.cells:
             raise UsageError(
@@ -175,7 +175,7 @@ class TableQueries:
         check_table(log, self.grid, self.groups)
         if self.max_records > 1 and isinstance(log.source, RowAsUserSource):
             raise UsageError(
-                f"--max-records {self.max_records} is given without --user, so that every row is one person",
+                f"{param.max_records(self.max_records)} is given without {param.user}, so that every row is one person",
                 remedy="leave it out, or name the column that says who",
             )
 

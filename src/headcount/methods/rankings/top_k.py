@@ -76,7 +76,7 @@ from headcount.bounds import (
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.methods.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, describe_extent, describe_filters
 from headcount.methods.rankings import by_context
@@ -132,7 +132,7 @@ class DirectTopK(Staged):
     def check(self, log: EventLog) -> None:
         """Refuse more places than items, and contexts that there are none of."""
         if self.per_context and log.context is None:
-            raise UsageError("a ranking per context needs a context", remedy="name one with --context")
+            raise UsageError("a ranking per context needs a context", remedy=f"name one with {param.context}")
         if self.k > len(log.catalogue.ids):
             raise UsageError(
                 f"k must be at most {len(log.catalogue.ids):,}, the number of items in the catalogue",

@@ -58,7 +58,7 @@ from headcount.bounds import (
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.methods.method import (
     CAME_LATER,
@@ -121,10 +121,12 @@ class CoOccurrence(Staged):
             check_limit(self.limit)
         if self.sampling not in (None, *get_args(Sampling)):
             raise UsageError(
-                "sampling must be sra or hpa", given=self.sampling, remedy="try --option sampling=sra"
+                "sampling must be sra or hpa",
+                given=self.sampling,
+                remedy=f"try {param.option({'sampling': 'sra'})}",
             )
         if self.sampling is not None and self._kept < 2:
-            raise UsageError("of one item there are no pairs", given=self.limit, remedy="try --limit 10")
+            raise UsageError("of one item there are no pairs", given=self.limit, remedy=f"try {param.limit(10)}")
 
     def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Pure ε, or (ε, δ), for adding or removing a user."""

@@ -71,7 +71,7 @@ from headcount.bounds import (
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.methods.method import (
     CAME_LATER,
@@ -157,7 +157,9 @@ class RatingModel(Staged):
         The number of people decides on relations; where they are not ruled out, noise is not known before.
         """
         if self.refine and not price.delta:
-            raise UsageError("refine needs δ", given="no delta", remedy="give --delta 1e-6, or leave refine out")
+            raise UsageError(
+                "refine needs δ", given="no delta", remedy=f"give {param.delta('1e-6')}, or leave refine out"
+            )
         least = min(RELATIONS_SHARES.values()) if self.relations else Decimal(0)
         parts = _model(noise_norm(price), least)
         if self.relations is not False:

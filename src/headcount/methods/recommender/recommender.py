@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._internal.spelling import translate_class_errors
-from headcount.errors import DataError, UnknownNameError, UsageError
+from headcount._internal.python_surface import class_errors_in_python
+from headcount.errors import DataError, UnknownNameError, UsageError, param
 from headcount.methods.recommender import PREDICTIONS, VISITS
 from headcount.methods.recommender.co_occurrence_estimates import Cooccurrence
 from headcount.methods.recommender.rating_factors import RatingFactors
@@ -30,7 +30,7 @@ ITEMS, FACTORS, PAIRS, NEIGHBOURS = "model/items", "model/factors", "model/pairs
 EDGES = "model/edges"
 
 
-@translate_class_errors
+@class_errors_in_python
 @dataclass(frozen=True)
 class NeighbourModel:
     """What was released of ratings, or of who has what; used where a person's own ratings are.
@@ -101,7 +101,9 @@ class NeighbourModel:
         if self.knows_visits:
             return self._expected_items(own, k, context)
         if context is not None:
-            raise UsageError("a model of ratings knows no contexts", given=context, remedy="leave --context out")
+            raise UsageError(
+                "a model of ratings knows no contexts", given=context, remedy=f"leave {param.context} out"
+            )
         if not isinstance(own, Mapping):
             raise UsageError(
                 "this model needs ratings, not items alone", remedy="give ratings, such as {'tea': 4}"
@@ -127,7 +129,9 @@ class NeighbourModel:
         contexts = self.release.contexts
         if EDGES not in self.release.tables or contexts is None:
             raise UsageError(
-                "this model knows no contexts", given=context, remedy="leave --context out, or fit with --context"
+                "this model knows no contexts",
+                given=context,
+                remedy=f"leave {param.context} out, or fit with {param.context}",
             )
         lifts: NDArray[np.float64] = self._lifts[:, contexts.index(match_context(contexts, context))]
         return lifts
@@ -149,7 +153,7 @@ class NeighbourModel:
         if not self.predicts_named:
             raise UsageError(
                 "this model holds no predictions for named people",
-                remedy="predict from a person's own ratings, with --user-ratings FILE",
+                remedy=f"predict from a person's own ratings, with {param.user_ratings('FILE')}",
             )
         rows = self.release.tables[PREDICTIONS.name].to_pylist()
         users = dict.fromkeys(row["user"] for row in rows)
@@ -172,12 +176,12 @@ class NeighbourModel:
         if self.predicts_named:
             raise UsageError(
                 "this model holds predictions for named people, and cannot predict for others",
-                remedy="leave the ratings out, or fit one without --asked",
+                remedy=f"leave the ratings out, or fit one without {param.asked}",
             )
         if not listed and "offset" not in self.release.tables[ITEMS].column_names:
             raise UsageError(
                 f"a model of {self.release.method} knows no ratings, so it predicts none",
-                remedy="ask it to recommend, or for related items; or fit one with --method private",
+                remedy=f"ask it to recommend, or for related items; or fit one with {param.method('private')}",
             )
         low, high = self.range
         rated = {self.place(item): _number(item, value) for item, value in own.items()}
@@ -222,13 +226,13 @@ class NeighbourModel:
         if self.predicts_named:
             raise UsageError(
                 "this model holds predictions for named people, and no relations between items",
-                remedy="fit one without --asked",
+                remedy=f"fit one without {param.asked}",
             )
         knows = self.habits if self.knows_visits else self._in_pairs
         if not knows.factors.size:
             raise UsageError(
                 "this model holds no relations between items: they would have drowned in noise",
-                remedy="fit one with --method co-counts, with more ε, or on more people",
+                remedy=f"fit one with {param.method('co-counts')}, with more ε, or on more people",
             )
         places, cosines = knows.similar(place)
         if not places.size:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 from pydantic import field_validator
 
 from headcount._internal.parameters import Flag
-from headcount.errors import UsageError
+from headcount.errors import Parameter, UsageError, param
 from headcount.methods.recommender import EDGES, FAMILY, ITEMS, PREDICTIONS, VISITS
 from headcount.methods.recommender.pair_files import pairs_in
 from headcount.methods.request import MaybeWhole, MethodRequest
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headcount.methods.method import Method
 
 
-def _read_predictions(given: Any, flag: str) -> Any:  # noqa: ARG001 - as all that is read
+def _read_predictions(given: Any, parameter: Parameter) -> Any:  # noqa: ARG001 - as all that is read
     """Read the file of what is asked; a configuration, or the request of a release, may list it instead."""
     return given if isinstance(given, list | tuple) else pairs_in(given, "user", "item")
 
@@ -35,7 +35,8 @@ class RecommenderRequest(MethodRequest):
     method: Annotated[
         str | None,
         Flag(
-            "private, visits, co-counts, or one for research.  [default: private with --value, else visits]",
+            f"private, visits, co-counts, or one for research.  [default: private with {param.value}, else "
+            f"visits]",
             "NAME",
         ),
     ] = None
@@ -78,7 +79,7 @@ class RecommenderRequest(MethodRequest):
     def check_delta(self, *, selecting: bool) -> None:
         """Any δ is of use; a selection needs one."""
         if self.delta is None and selecting:
-            raise UsageError("a selection needs --delta", remedy="for example --delta 1e-6")
+            raise UsageError(f"a selection needs {param.delta}", remedy=f"for example {param.delta('1e-6')}")
 
     def make(self, *, selecting: bool) -> Method:
         """Make the method asked for, refusing what it cannot use and research that is not declared."""

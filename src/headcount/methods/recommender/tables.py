@@ -6,23 +6,24 @@ from math import inf
 
 import pyarrow as pa
 
-from headcount.errors import UsageError
+from headcount.errors import Parameter, UsageError, param
 from headcount.events.log import EventLog
 
 
 def check_ratings(log: EventLog) -> None:
     """Refuse what a model of ratings cannot use."""
-    _check(log, {"--context": log.context is not None}, "one rating of each person and item counts")
+    _check(log, {param.context: log.context is not None}, "one rating of each person and item counts")
     if log.roles.value is None:
         raise UsageError(
             "this needs ratings: a column of numbers and its public range",
-            remedy="for example --value rating --value-range 1,5; or --method visits, which needs none",
+            remedy=f"for example {param.value('rating')} {param.value_range('1,5')}; or {param.method('visits')}, "
+            f"which needs none",
         )
     if log.value_range is not None:
         low, high = map(float, log.value_range)
         if not 0 < high - low < inf:
             raise UsageError(
-                f"--value-range {log.value_range[0]},{log.value_range[1]} is too wide, or too narrow, "
+                f"{param.value_range(f'{log.value_range[0]},{log.value_range[1]}')} is too wide, or too narrow, "
                 "to tell ratings apart",
                 remedy="name the range of the ratings themselves, for example 1,5",
             )
@@ -30,19 +31,24 @@ def check_ratings(log: EventLog) -> None:
 
 def check_visits(log: EventLog, method: str = "visits", *, contexts: bool = True) -> None:
     """Refuse what a model of who has what cannot use."""
-    wrong = {"--context": log.context is not None and not contexts, "--context-of user": log.context_of == "user"}
+    wrong = {
+        param.context: log.context is not None and not contexts,
+        param.context_of("user"): log.context_of == "user",
+    }
     _check(log, wrong, "each person and item counts once")
     if log.roles.value is not None:
-        raise UsageError(f"--value is of no use to {method}", remedy="leave it out, or use --method private")
+        raise UsageError(
+            f"{param.value} is of no use to {method}", remedy=f"leave it out, or use {param.method('private')}"
+        )
 
 
-def _check(log: EventLog, wrong: dict[str, bool], why: str) -> None:
-    wrong |= {"--count users": log.counting == "users", "--times": log.roles.times is not None}
+def _check(log: EventLog, wrong: dict[Parameter, bool], why: str) -> None:
+    wrong |= {param.count("users"): log.counting == "users", param.times: log.roles.times is not None}
     for flag, given in wrong.items():
         if given:
             raise UsageError(
                 f"neighbours cannot use {flag}: {why}",
-                remedy="leave it out, or narrow the records down with --where",
+                remedy=f"leave it out, or narrow the records down with {param.where}",
             )
 
 

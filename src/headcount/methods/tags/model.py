@@ -56,7 +56,7 @@ from headcount.bounds import (
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.events.tag_log import TagLog
 from headcount.methods.method import ONE_ID, PUBLIC_LISTS, Bounds, Staged, describe_cost, describe_filters
@@ -92,10 +92,11 @@ class TagModel(Staged):
     def check(self, log: EventLog) -> None:
         """Refuse what cannot be used."""
         if not log.has_catalogue:
-            raise UsageError("the resources must be public", remedy="list them with --resources FILE")
+            raise UsageError("the resources must be public", remedy=f"list them with {param.resources('FILE')}")
         if log.context_of == "user" or log.roles.times is not None or log.roles.value is not None:
             raise UsageError(
-                "a tag log has no --context-of user, --times or --value", remedy="make it with headcount.read_tags"
+                f"a tag log has no {param.context_of('user')}, {param.times} or {param.value}",
+                remedy="make it with headcount.read_tags",
             )
 
     def stages(self, log: EventLog, price: Cost) -> Stages:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from headcount._internal.parameters import Flag
 from headcount.accounting.guarantee import Standing
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.methods.request import MethodRequest, shares_flag
 from headcount.methods.tags import ASSIGNMENTS, FAMILY, RESOURCES, TAGS
 
@@ -40,9 +40,9 @@ class TagsRequest(MethodRequest):
     def check_delta(self, *, selecting: bool) -> None:
         """Any δ is of use, but for a method that claims none; a selection needs one."""
         if selecting and self.delta is None:
-            raise UsageError("a selection needs --delta", remedy="for example --delta 1e-6")
+            raise UsageError(f"a selection needs {param.delta}", remedy=f"for example {param.delta('1e-6')}")
         if self.delta is not None and self._is_claimed:
-            raise UsageError(f"{self.method} claims no δ", remedy="leave --delta out")
+            raise UsageError(f"{self.method} claims no δ", remedy=f"leave {param.delta} out")
 
     @property
     def _is_claimed(self) -> bool:

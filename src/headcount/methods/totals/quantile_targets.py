@@ -6,13 +6,13 @@ from decimal import InvalidOperation
 from typing import Any
 
 from headcount._internal.parameters import read_decimal
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 
 WHOLE = 1000
 """Quantiles are told in thousandths."""
 
 _MOST = 99
-_EXAMPLE = "for example --quantiles 0.1,0.5,0.9"
+_EXAMPLE = f"for example {param.quantiles('0.1,0.5,0.9')}"
 
 
 def read_quantiles(given: Any) -> tuple[int, ...] | None:
@@ -27,13 +27,16 @@ def read_quantiles(given: Any) -> tuple[int, ...] | None:
     try:
         thousandths = [WHOLE * read_decimal(part) for part in parts]
     except InvalidOperation as error:
-        raise UsageError("--quantiles must be numbers between 0 and 1", given=given, remedy=_EXAMPLE) from error
+        raise UsageError(
+            f"{param.quantiles} must be numbers between 0 and 1", given=given, remedy=_EXAMPLE
+        ) from error
     for part in thousandths:
         if not (part.is_finite() and 0 < part < WHOLE and part == int(part)):
             raise UsageError(
-                f"--quantiles must lie between 0.001 and 0.999, in thousandths, which {part / WHOLE} does not",
+                f"{param.quantiles} must lie between 0.001 and 0.999, in thousandths, which {part / WHOLE} does "
+                f"not",
                 remedy=_EXAMPLE,
             )
     if not thousandths or len(set(thousandths)) < len(thousandths) or len(thousandths) > _MOST:
-        raise UsageError("--quantiles must be different ones, 99 at most", given=given, remedy=_EXAMPLE)
+        raise UsageError(f"{param.quantiles} must be different ones, 99 at most", given=given, remedy=_EXAMPLE)
     return tuple(sorted(int(part) for part in thousandths))

@@ -49,7 +49,7 @@ from headcount.bounds import (
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.methods.counts.tables import LEVEL, at_most
 from headcount.methods.method import CAME_LATER, ONE_ID, Bounds, Staged, describe_cost, describe_filters
@@ -136,29 +136,29 @@ class Totals(Staged):
     def check(self, log: EventLog) -> None:
         """Refuse what totals have no use for."""
         wrong = {
-            "--context": log.context is not None and self.by != "contexts",
-            "--context-of user": log.context_of == "user",
-            "--count users": log.counting == "users",
-            "--select-items": log.selects,
+            param.context: log.context is not None and self.by != "contexts",
+            param.context_of("user"): log.context_of == "user",
+            param.count("users"): log.counting == "users",
+            param.select_items(True): log.selects,
         }
         for flag, given in wrong.items():
             if given:
-                more = ", or add --by contexts" if flag == "--context" else ""
+                more = f", or add {param.by('contexts')}" if flag == param.context else ""
                 raise UsageError(
                     f"totals cannot use {flag}: they count all people and all their records",
-                    remedy=f"leave it out{more}, or narrow the records down with --where",
+                    remedy=f"leave it out{more}, or narrow the records down with {param.where}",
                 )
         problems = {
-            "--quantiles are of a value": self.quantiles is not None and log.roles.value is None,
-            "--by contexts needs a context": self.by == "contexts" and log.context is None,
-            "--by items needs a list of items": self.by == "items" and not log.has_catalogue,
-            "--distinct by contexts needs a list of items": self.distinct
+            f"{param.quantiles} are of a value": self.quantiles is not None and log.roles.value is None,
+            f"{param.by('contexts')} needs a context": self.by == "contexts" and log.context is None,
+            f"{param.by('items')} needs a list of items": self.by == "items" and not log.has_catalogue,
+            f"{param.distinct(True)} by contexts needs a list of items": self.distinct
             and self.by == "contexts"
             and not log.has_catalogue,
         }
         for problem, is_missing in problems.items():
             if is_missing:
-                flag = {"e": "--value COL", "t": "--context COL"}.get(problem[-1], "--items FILE")
+                flag = {"e": param.value("COL"), "t": param.context("COL")}.get(problem[-1], param.items("FILE"))
                 raise UsageError(problem, remedy=f"name it with {flag}")
 
     def stages(self, log: EventLog, price: Cost) -> Stages:

@@ -21,7 +21,7 @@ import numpy as np
 
 from headcount.accounting.budget import Cost
 from headcount.bounds import MAX_EXACT, FixedRange, Noisy, UserValues, ValueGrid, finest_unit
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 
 Range = tuple[Decimal, Decimal]
 
@@ -82,12 +82,12 @@ def fixed_range(ends: Range, limit: int, cost: Cost) -> FixedRange:
     if unit is None:
         raise UsageError(
             f"the noise for values from {low} to {high} is more than can be drawn",
-            remedy="raise epsilon, lower the limit or narrow --value-range; or write values in thousands",
+            remedy=f"raise epsilon, lower the limit or narrow {param.value_range}; or write values in thousands",
         )
     within = FixedRange.rounded(low, high, unit)
     if within.half_width < 1:
         raise UsageError(
-            f"--value-range {low},{high} is narrower than values are counted",
+            f"{param.value_range(f'{low},{high}')} is narrower than values are counted",
             remedy="write values in thousandths",
         )
     return within

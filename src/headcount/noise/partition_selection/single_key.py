@@ -47,7 +47,7 @@ from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.bounds import BoundedKeyWeights, KeyHints
 from headcount.bounds.keys.key_weights import UNITS
-from headcount.errors import GrantError, UsageError
+from headcount.errors import GrantError, UsageError, param
 from headcount.noise.laplace import confirm, draw, scale_for
 from headcount.noise.randomness import NoiseSource
 
@@ -141,7 +141,7 @@ def release_probabilities_for(cost: Cost) -> ReleaseProbabilities:
             raise UsageError(
                 f"with ε = {cost.epsilon:f} for selection, so many people decide on an item that it is more than "
                 "can be drawn",
-                remedy="raise epsilon, or give --select-limit",
+                remedy=f"raise epsilon, or give {param.select_limit}",
             )
         last = values[-1]
         rest = certainty - last - more

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from headcount._internal.parameters import Flag, is_whole, plain_value, read_whole_number
-from headcount.errors import UsageError
-from headcount.studio.forms.labels import file_words, flags_in_words, label
+from headcount.errors import Parameter, UsageError
+from headcount.studio.forms.labels import file_words, label, on_page
 
 Kind = Literal["text", "number", "flag", "choice", "suggested", "words", "listing"]
 """How a field is shown: a listing is a file of the folder, or lines."""
@@ -106,7 +106,7 @@ _Shape = tuple[Kind, tuple[Choice, ...], Callable[[str], Any], tuple[type, ...]]
 
 def _shape(name: str, flag: Flag, annotation: Any, columns: Sequence[str], files: Sequence[str]) -> _Shape:
     """Return how it is shown, what can be chosen, how texts of it are read, and what else a program may send."""
-    named, read = flag.named(name), flag.read
+    named, read = flag.parameter(name), flag.read
     if flag.switch:
         return "flag", (), lambda _: True if read is None else read(True, named), (bool,)
     if flag.choices:
@@ -151,7 +151,7 @@ def option_field(name: str, hint: Any, default: Any, only: tuple[str, ...]) -> F
 
 
 def _help(flag: Flag, kind: Kind) -> str:
-    help_text = flags_in_words(flag.help)
+    help_text = on_page(flag.help)
     return help_text if kind != "words" or not flag.many else f"{help_text} One a line."
 
 
@@ -183,7 +183,7 @@ def _number(name: str) -> Callable[[str], int | float]:
     return read
 
 
-def _read_lines(text: str, flag: Flag, named: str) -> Any:
+def _read_lines(text: str, flag: Flag, named: Parameter) -> Any:
     lines = tuple(line.strip() for line in text.splitlines() if line.strip())
     return list(lines) if flag.read is None else flag.read(lines, named)
 

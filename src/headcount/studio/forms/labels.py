@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from headcount.errors import HeadcountError, Parameter, plain_value_of, render
+
 _LABELS = {
     "at_most": "At most",
     "bins": "Public bins",
@@ -32,8 +34,7 @@ _LABELS = {
 """Words for some names; all others are their own."""
 
 _DEFAULT = re.compile(r"\s*\[default: (?P<told>[^\]]*)\]")
-_SEE = re.compile(r"(; | \()?see (`headcount [^`]*`|headcount \w+ --help)\)?")
-_GIVEN = re.compile(r"(?<![\w-])--?(?P<flag>[a-z][a-z-]*)(?:=|\b)")
+_SEE = re.compile(r"(; | \()?see (`headcount [^`]*`|headcount \w+ help)\)?")
 
 
 def label(name: str) -> str:
@@ -56,16 +57,35 @@ def file_words(name: str) -> str:
     return f"{file} (uploaded, {mark[:6]})" if folder == "uploads" and file else name
 
 
-def flags_in_words(text: str) -> str:
-    """Say on a page what is said with flags.
+def in_words(parameter: Parameter) -> str:
+    """Write a parameter as pages and messages of the studio do: by its name, in words.
 
-    >>> flags_in_words("method sra needs --limit; for example --limit 10")
+    >>> from headcount.errors import param
+    >>> in_words(param.value_range), in_words(param.limit(10)), in_words(param.header(False))
+    ('value range', 'limit 10', 'no header')
+    """
+    words = ("no " if parameter.value is False else "") + parameter.name.replace("_", " ")
+    has_value = parameter.value is not None and not isinstance(parameter.value, bool)
+    return f"{words} {plain_value_of(parameter.value)}" if has_value else words
+
+
+def on_page(text: str) -> str:
+    """Render a text that names parameters for a page, without what the command line alone offers.
+
+    >>> from headcount.errors import param
+    >>> on_page(f"method sra needs {param.limit}; for example {param.limit(10)}")
     'method sra needs limit; for example limit 10'
-    >>> flags_in_words("How to release; see `headcount methods`.  [default: adaptive]")
+    >>> on_page("How to release; see `headcount methods`.  [default: adaptive]")
     'How to release. Usually adaptive.'
-    >>> flags_in_words("Keep only such records (repeatable).")
+    >>> on_page("Keep only such records (repeatable).")
     'Keep only such records.'
     """
+    text = render(text, in_words)
     text = _SEE.sub("", text.replace(" (repeatable)", "").replace(" (repeat for several columns)", ""))
-    text = re.sub(r"\bCOL\b", "column", _DEFAULT.sub(r" Usually \g<told>.", text))
-    return _GIVEN.sub(lambda match: match["flag"].replace("-", " "), text)
+    return re.sub(r"\bCOL\b", "column", _DEFAULT.sub(r" Usually \g<told>.", text))
+
+
+def error_on_page(error: HeadcountError) -> str:
+    """Render an error for a page."""
+    error.render(in_words)
+    return on_page(str(error))

@@ -12,7 +12,7 @@ from headcount.errors import HeadcountError, UsageError
 from headcount.methods.family import Family
 from headcount.methods.request import ChargedRequest, request_of
 from headcount.studio.forms.field import COLUMNS_OF, FILE_OF, OPTION, Field, FormError
-from headcount.studio.forms.labels import flags_in_words
+from headcount.studio.forms.labels import error_on_page
 from headcount.studio.forms.request_fields import METHOD, fields_for_method, fields_of, implied_fields
 
 Posted: TypeAlias = Mapping[str, Sequence[str]]
@@ -76,7 +76,7 @@ def build_request(family: Family, sent: Mapping[str, Any]) -> tuple[dict[str, An
     except FormError:
         raise
     except UsageError as error:
-        raise FormError({_field_named_in(error, fields_of(family)): flags_in_words(str(error))}) from error
+        raise FormError({_field_named_in(error, fields_of(family)): error_on_page(error)}) from error
     return request_values, request
 
 
@@ -109,7 +109,7 @@ def _read_fields(fields: Iterable[Field], read: Callable[[Field], Any]) -> dict[
         try:
             value = read(field)
         except HeadcountError as error:
-            wrong[field.name] = flags_in_words(str(error))
+            wrong[field.name] = error_on_page(error)
             continue
         if value is None:
             if field.needed:
@@ -212,8 +212,7 @@ def _toml(tables: Mapping[str, Any]) -> str:
 
 
 def _field_named_in(error: HeadcountError, fields: Sequence[Field]) -> str:
-    """Return the field that an error speaks of first, as a flag or else by its name; "" if it is none."""
+    """Return the field that an error speaks of first, as a parameter or else by its name; "" if it is none."""
     names = {entry.name.removeprefix(OPTION): entry.name for entry in fields}
-    flags = re.findall(r"--([a-z][a-z-]*)", str(error))
-    words = [entry.replace("-", "_") for entry in (*flags, *re.findall(r"[a-z][a-z_]*", str(error)))]
+    words = (*error.parameters, *re.findall(r"[a-z][a-z_]*", str(error)))
     return next((names[word] for word in words if word in names), "")

@@ -15,7 +15,7 @@ from headcount.methods.family import fields_of as parameters_of
 from headcount.methods.registry import FAMILIES, summary
 from headcount.methods.request import flags_of
 from headcount.studio.forms.field import Choice, Field, field_of, option_field
-from headcount.studio.forms.labels import flags_in_words
+from headcount.studio.forms.labels import on_page
 
 METHOD = "method"
 _LEFT_OUT = ("research",)
@@ -150,7 +150,7 @@ def _literal_choices(family: Family) -> dict[str, tuple[str, ...]]:
 
 def _method_field(family: Family, help_text: str) -> Field:
     choices = tuple(Choice(name, f"{name}: {summary(name)}") for name in family.methods)
-    return Field(METHOD, "Method", "choice", flags_in_words(help_text), choices, read=_method_reader(family))
+    return Field(METHOD, "Method", "choice", on_page(help_text), choices, read=_method_reader(family))
 
 
 def _method_reader(family: Family) -> Any:

@@ -1,4 +1,4 @@
-"""Errors transported between processes as JSON, without the flags' dashes."""
+"""Errors transported between processes as JSON."""
 
 from __future__ import annotations
 
@@ -8,27 +8,12 @@ from typing import Any
 from headcount import errors
 from headcount.errors import HeadcountError
 from headcount.run.charge import WithheldError
-from headcount.studio.web import error_responses
 
 _KINDS: Mapping[str, type[HeadcountError]] = {
     name: kind
     for name, kind in vars(errors).items()
     if isinstance(kind, type) and issubclass(kind, HeadcountError)
 }
-
-
-def strip_error_flags(error: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an error without dashes of flags.
-
-    >>> strip_error_flags({"error": "UsageError", "problem": "--delta is missing", "given": None, "remedy": None})
-    {'error': 'UsageError', 'problem': 'delta is missing', 'given': None, 'remedy': None}
-    """
-    return {
-        name: error_responses.strip_flag_dashes(value)
-        if name in ("problem", "remedy", "message") and value
-        else value
-        for name, value in error.items()
-    }
 
 
 def error_from_json(error: Mapping[str, Any]) -> HeadcountError:

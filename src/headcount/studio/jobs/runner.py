@@ -31,7 +31,7 @@ from headcount.ledger import Ledger
 from headcount.releases.folder_files import folder_digest
 from headcount.run.charge import WithheldError
 from headcount.studio.access import Role, Visitor
-from headcount.studio.jobs.error_transport import strip_error_flags
+from headcount.studio.forms.labels import in_words
 from headcount.studio.jobs.ipc import CANCEL, TaskMessage
 from headcount.studio.jobs.job_request import CancelledError
 from headcount.studio.settings import Settings
@@ -280,7 +280,7 @@ class Runner:
             return
         for state in ("failed", "cancelled"):
             if state in heard:
-                self._jobs.end(job.id, state, strip_error_flags(heard[state]))
+                self._jobs.end(job.id, state, heard[state])
                 return
         self._tidy(job)
         finished, entry = self._finished_release(job), self._entry_of(job)
@@ -305,7 +305,8 @@ class Runner:
         return _interrupted(why, charged=charged)
 
     def _end(self, job: Job, state: str, error: HeadcountError) -> None:
-        self._keep(lambda: self._jobs.end(job.id, state, strip_error_flags(error.to_json())))
+        error.render(in_words)
+        self._keep(lambda: self._jobs.end(job.id, state, error.to_json()))
 
     def _keep(self, update: Callable[[], None]) -> None:
         """Update the store; while it fails, as on a full disk, try again until the server stops.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.engines.local.engine import LocalEngine
-from headcount.errors import HeadcountError, RefusedError, UnknownNameError, UsageError
+from headcount.errors import HeadcountError, RefusedError, UnknownNameError, UsageError, render
 from headcount.events.catalogue import check_catalogue_given
 from headcount.events.log import store_path
 from headcount.events.log_parameters import FLAGS, READERS
@@ -22,6 +22,7 @@ from headcount.reports.lab.plan_sentences import plan_in_words
 from headcount.run.charge import Charging
 from headcount.run.curator import Curator, Plan
 from headcount.run.prepare import Prepared
+from headcount.studio.forms.labels import in_words
 from headcount.studio.jobs.analyst_budget import AnalystCharging
 from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage
 from headcount.studio.jobs.job_request import CancelledError, split_request
@@ -205,7 +206,7 @@ def inspect(message: TaskMessage, line: ServerPipe, _gate: CancellationGate) -> 
         "source": first_rows.source,
         "columns": first_rows.columns,
         "reads": guessed.reads,
-        "doubt": guessed.doubt,
+        "doubt": guessed.doubt and render(guessed.doubt, in_words),
     }
     return {
         **summary,
@@ -251,12 +252,11 @@ def _source(message: TaskMessage) -> Any:
 def check(message: TaskMessage, line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
     """See what of a log would not be counted: exact numbers and raw values, for curators."""
     from headcount.events.inspect.scan import scan
-    from headcount.studio.web.error_responses import strip_flag_dashes
 
     about = _dataset(message)
     _, read_flags, _ = split_request(message.asked)
     log = log_of(message.settings, about, about["reads"], read_flags, items=False)
-    return {"checked": scan(log, line.progress).put(strip_flag_dashes).to_json()}
+    return {"checked": scan(log, line.progress, in_words).to_json()}
 
 
 def compare(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:

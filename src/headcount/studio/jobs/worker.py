@@ -15,6 +15,7 @@ from typing import Any
 from headcount.errors import DataError, HeadcountError, SurroundingsError
 from headcount.events.sources.databases.duckdb_files import CONFINED
 from headcount.run.charge import WithheldError
+from headcount.studio.forms.labels import in_words
 from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage
 from headcount.studio.jobs.job_request import CancelledError
 from headcount.studio.jobs.resource_limits import set_resource_limits
@@ -81,7 +82,8 @@ def _visible_error(error: HeadcountError, message: TaskMessage, *, charged: bool
 
 def _without_paths(error: HeadcountError, message: TaskMessage) -> HeadcountError:
     """Say nothing of where on this machine the studio lies."""
-    error.put(lambda text: text.replace(message.data, "the studio's folder"))
+    error.redact(message.data, "the studio's folder")
+    error.render(in_words)
     return error
 
 

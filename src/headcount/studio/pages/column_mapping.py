@@ -12,7 +12,7 @@ from headcount.errors import HeadcountError
 from headcount.studio import forms, uploads
 from headcount.studio.access import AccessLevel, router_for, visitor
 from headcount.studio.forms.form_body import Sent, text
-from headcount.studio.forms.labels import flags_in_words
+from headcount.studio.forms.labels import on_page
 from headcount.studio.services.dataset_registration import SOURCE_FLAGS, role_words
 from headcount.studio.services.dataset_steps import is_public, is_source, steps
 from headcount.studio.store.datasets import Dataset
@@ -111,7 +111,7 @@ def _columns(
         dataset=held,
         seen=preview,
         roles=role_words(preview["flags"]),
-        doubt=flags_in_words(preview["doubt"] or ""),
+        doubt=on_page(preview["doubt"] or ""),
         guessed=not mapped,
         fields=forms.fill_fields(
             fields, held.flags if mapped else {**held.flags, **preview["flags"]}, sent, by_field

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from headcount.errors import RefusedError, UnknownNameError, UsageError
+from headcount.errors import RefusedError, UnknownNameError, UsageError, param
 from headcount.events.sources.files.formats import format_from_name
 from headcount.events.sources.naming import redact
 from headcount.studio.settings import Settings
@@ -139,7 +139,7 @@ def _address(settings: Settings, address: str) -> str:
     if not settings.remote:
         raise UsageError(
             f"{redact(address)} lies elsewhere, and this studio reads the files of its own folder alone",
-            remedy="upload the data, or let whoever runs the studio start it with --remote",
+            remedy=f"upload the data, or let whoever runs the studio start it with {param.remote}",
         )
     return address
 

@@ -36,11 +36,7 @@ def is_public(field: Field) -> bool:
     >>> [each.name for each in reading_fields("events") if is_public(each)]
     ['items', 'select_items', 'contexts', 'select_contexts']
     """
-    lists = {
-        name
-        for selectable in SELECTABLE
-        for name in (selectable.listed.removeprefix("--"), selectable.request_field)
-    }
+    lists = {name for selectable in SELECTABLE for name in (selectable.listed, selectable.request_field)}
     return field.kind == "listing" or field.name in lists
 
 
@@ -76,10 +72,7 @@ def _lists_are_given(reads: str, flags: Mapping[str, Any]) -> bool:
         if selectable.request_field in names
         and (selectable.request_field != "select_contexts" or _context_needs_list(flags))
     ]
-    return all(
-        flags.get(selectable.listed.removeprefix("--")) or flags.get(selectable.request_field)
-        for selectable in wanted
-    )
+    return all(flags.get(selectable.listed) or flags.get(selectable.request_field) for selectable in wanted)
 
 
 def _context_needs_list(flags: Mapping[str, Any]) -> bool:

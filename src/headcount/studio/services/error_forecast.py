@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount._internal.parameters import read_whole_number
-from headcount.errors import UsageError
+from headcount.errors import Parameter, UsageError
 from headcount.studio.forms import Field
 from headcount.studio.forms.field import Choice
 
@@ -94,4 +94,4 @@ def best_per_method(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _whole(name: str) -> Any:
-    return lambda text: read_whole_number(text, name)
+    return lambda text: read_whole_number(text, Parameter(name))

@@ -8,7 +8,7 @@ from typing import Any
 
 from headcount._internal.parameters import read_whole_number
 from headcount.accounting.budget import amount
-from headcount.errors import UnknownNameError
+from headcount.errors import Parameter, UnknownNameError, param
 from headcount.lab.replicate.registry import PAPERS
 from headcount.methods.registry import FAMILIES
 from headcount.studio.forms import Field
@@ -139,8 +139,8 @@ def _amounts(text: str) -> list[str]:
 
 
 def _wholes(text: str) -> list[int]:
-    return [read_whole_number(part, "each") for part in _split_list(text)]
+    return [read_whole_number(part, param.each) for part in _split_list(text)]
 
 
 def _whole(name: str) -> Callable[[str], Any]:
-    return lambda text: read_whole_number(text, name)
+    return lambda text: read_whole_number(text, Parameter(name))

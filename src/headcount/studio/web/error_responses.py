@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from http import HTTPStatus
 from urllib.parse import quote
 
@@ -22,6 +21,7 @@ from headcount.errors import (
     UsageError,
 )
 from headcount.studio.access import NotAllowedError, NotSignedInError
+from headcount.studio.forms.labels import in_words
 from headcount.studio.security.csrf import ForgeryError
 from headcount.studio.store.throttling import TooManyError
 from headcount.studio.uploads import TooLargeError
@@ -39,9 +39,6 @@ STATUS: dict[type[Exception], int] = {
     SurroundingsError: 503,
 }
 """What each error answers with; one that is not here answers as what it is a kind of, and any other with 500."""
-
-_FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
-_QUOTED = re.compile(r"(`[^`]*`)")
 
 
 class Failure(BaseModel):
@@ -87,17 +84,6 @@ def install(app: FastAPI) -> None:
         app.add_exception_handler(kind, handle)
 
 
-def strip_flag_dashes(text: str) -> str:
-    """Say without dashes what is said with flags; commands in backticks stay commands.
-
-    >>> strip_flag_dashes("--delta needs --select-items; see `headcount release --help`")
-    'delta needs select items; see `headcount release --help`'
-    """
-    parts = _QUOTED.split(text)
-    parts[::2] = [_FLAG.sub(lambda match: match[1].replace("-", " "), part) for part in parts[::2]]
-    return "".join(parts)
-
-
 def status_of(error: Exception) -> int:
     """Return what an error answers with.
 
@@ -115,7 +101,7 @@ def _status_and_error(error: Exception) -> tuple[int, HeadcountError]:
     status = status_of(error)
     if not isinstance(error, HeadcountError) or status == 500:
         return 500, UnexpectedError("something went wrong here", remedy="try again; the server's log says more")
-    error.put(strip_flag_dashes)
+    error.render(in_words)
     return status, error
 
 

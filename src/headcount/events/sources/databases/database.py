@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from headcount.errors import DataError, HeadcountError
+from headcount.errors import DataError, HeadcountError, param
 from headcount.events.sources.databases.query_shape import assumption
 from headcount.events.sources.databases.row_cache import RowCache
 from headcount.events.sources.databases.table_or_query import TableOrQuery, quoted
@@ -161,7 +161,8 @@ class DatabaseSource:
         if odd is not None:
             raise DataError(
                 f"column {column!r} of {self.name} holds {odd.declared}, which cannot be read",
-                remedy=f"cast it with --query, such as 'SELECT CAST({column} AS varchar) AS {column}, … FROM …'",
+                remedy=f"cast it with {param.query}, such as 'SELECT CAST({column} AS varchar) AS {column}, … "
+                f"FROM …'",
             )
         return declared(self.relation.schema, self.name)(column)
 

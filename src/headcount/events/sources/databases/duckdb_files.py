@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from headcount._internal.extras import require_package
 from headcount._internal.scratch_folders import ScratchFolder
-from headcount.errors import DataError, HeadcountError, SurroundingsError, UnknownNameError
+from headcount.errors import DataError, HeadcountError, SurroundingsError, UnknownNameError, param
 from headcount.events.encode.text_columns import MAX_TEXT_BYTES
 from headcount.events.sources.databases.database import Column, Database, Relation
 from headcount.events.sources.databases.query_shape import VIEWS, refuse_text_files
@@ -122,7 +122,7 @@ class Duck(Database):
         """Refuse what would not only read: it must be one SELECT."""
         parts = self._duckdb.extract_statements(f"SELECT * FROM {text}")
         if len(parts) != 1 or parts[0].type != self._duckdb.StatementType.SELECT:
-            raise DataError("--query must be one SELECT", remedy="only read from it")
+            raise DataError(f"{param.query} must be one SELECT", remedy="only read from it")
 
 
 def explained(duckdb: Any, error: Exception, where: str, message: str) -> HeadcountError:
@@ -134,7 +134,9 @@ def explained(duckdb: Any, error: Exception, where: str, message: str) -> Headco
         )
     if isinstance(error, duckdb.OutOfMemoryException | OSError | duckdb.InternalException):
         return SurroundingsError(f"{where} cannot be read ({message})")
-    return DataError(f"{where} cannot be read ({message})", remedy="check the file, and --table or --query")
+    return DataError(
+        f"{where} cannot be read ({message})", remedy=f"check the file, and {param.table} or {param.query}"
+    )
 
 
 def _column(declared: pa.Field, kind: str) -> Column:

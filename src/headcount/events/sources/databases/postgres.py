@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from headcount._internal.extras import require_package
-from headcount.errors import DataError, HeadcountError, SurroundingsError, UnknownNameError
+from headcount.errors import DataError, HeadcountError, SurroundingsError, UnknownNameError, param
 from headcount.events.sources.databases.database import Column, Database, Relation
 from headcount.events.sources.databases.table_or_query import TableOrQuery, literal, quoted
 from headcount.events.sources.files.formats import is_text
@@ -83,7 +83,7 @@ class Postgres(Database):
         if state == "42501":
             return DataError(f"{self.shown} may not be read ({message})", remedy="ask for the right to read it")
         if state[:2] in ("0A", "22", "25", "42") or (not state and self._is_alive()):
-            remedy = "check --table or --query: it may only read, and must not fail on any value"
+            remedy = f"check {param.table} or {param.query}: it may only read, and must not fail on any value"
             return DataError(f"{self.shown} cannot run this ({message})", remedy=remedy)
         remedy = "see whether the server runs and lets you in, then run again"
         return SurroundingsError(f"{self.shown} is gone or cannot be reached ({message})", remedy=remedy)

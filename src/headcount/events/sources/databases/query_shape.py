@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 
 VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal"
 TAKEN = "the query looks at each person's rows by themselves"
@@ -69,7 +69,7 @@ delim = ',', header = true)
         names = re.findall(r"\w+", text) if statement is None else [table.name for table in tables]
         if any(_is_guessed(source.lower()) for source in sources):
             raise UsageError(
-                "--query or a view reads a text file of which DuckDB guesses the types from its rows",
+                f"{param.query} or a view reads a text file of which DuckDB guesses the types from its rows",
                 remedy="give Headcount the file itself, or write read_csv('FILE', auto_detect = false, "
                 "columns = {...}, delim = ',', header = true)",
             )

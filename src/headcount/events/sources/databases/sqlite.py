@@ -15,7 +15,7 @@ from contextlib import closing
 
 import pyarrow as pa
 
-from headcount.errors import DataError, HeadcountError, SurroundingsError, UnknownNameError
+from headcount.errors import DataError, HeadcountError, SurroundingsError, UnknownNameError, param
 from headcount.events.encode.text_columns import MAX_TEXT_BYTES
 from headcount.events.sources.databases.database import Column, Database, Relation
 from headcount.events.sources.databases.duckdb_files import CONFINED
@@ -89,7 +89,8 @@ class Sqlite(Database):
         if code in _BUSY or isinstance(error, OSError):
             return SurroundingsError(f"{self.shown} cannot be read now ({message})", remedy="try again")
         return DataError(
-            f"{self.shown} cannot be read ({message})", remedy="check the file, and --table or --query"
+            f"{self.shown} cannot be read ({message})",
+            remedy=f"check the file, and {param.table} or {param.query}",
         )
 
     def _kind(self, target: TableOrQuery) -> str:

@@ -6,9 +6,9 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 
-_REMEDY = "give --table NAME or --query 'SELECT …'"
+_REMEDY = f"give {param.table('NAME')} or {param.query} 'SELECT …'"
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class TableOrQuery:
 
     def __post_init__(self) -> None:
         if self.table is not None and self.query is not None:
-            raise UsageError("--table and --query are given both", remedy=_REMEDY)
-        for flag, given in (("--table", self.table), ("--query", self.query)):
+            raise UsageError(f"{param.table} and {param.query} are given both", remedy=_REMEDY)
+        for flag, given in ((param.table, self.table), (param.query, self.query)):
             if given is not None and not given.strip(" \t\r\n;"):
                 raise UsageError(f"{flag} is empty", remedy=_REMEDY)
 
@@ -40,7 +40,7 @@ class TableOrQuery:
     def refuse(self, where: str) -> None:
         """Refuse a table or a query of what is no database."""
         if self:
-            flag = "--query" if self.table is None else "--table"
+            flag = param.query if self.table is None else param.table
             raise UsageError(f"{flag} is for databases, and {where} is none", remedy="leave it out")
 
     @property
@@ -49,7 +49,9 @@ class TableOrQuery:
         quoted_parts = re.findall(r'"(?:[^"]|"")*"|[^."]+', self.table or "")
         if ".".join(quoted_parts) != self.table or len(quoted_parts) > 3:
             raise UsageError(
-                "--table must be a name, or several with dots", given=self.table, remedy="such as shop.visits"
+                f"{param.table} must be a name, or several with dots",
+                given=self.table,
+                remedy="such as shop.visits",
             )
         return tuple(part[1:-1].replace('""', '"') if part.startswith('"') else part for part in quoted_parts)
 

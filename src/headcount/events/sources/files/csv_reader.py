@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 from numpy.typing import NDArray
 
-from headcount.errors import DataError, UsageError
+from headcount.errors import DataError, UsageError, param
 from headcount.events.sources.files.kernels import split_csv
 from headcount.events.sources.files.text_blocks import (
     as_array,
@@ -39,7 +39,7 @@ def header_of(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter: 
     if not line:
         return []
     if line.startswith("{"):
-        raise DataError(f"{name} begins like JSON lines, not with a header", remedy="say --format jsonl")
+        raise DataError(f"{name} begins like JSON lines, not with a header", remedy=f"say {param.format('jsonl')}")
     try:
         names = next(csv.reader([line], delimiter=delimiter, strict=True))
     except csv.Error as error:
@@ -72,7 +72,9 @@ def numbered(name: str) -> pa.DataType:
     headcount.errors.UsageError: with --no-header columns are called 1, 2, 3, …, not 'user'; give its number
     """
     if not (name.isascii() and name.isdigit() and name.lstrip("0") == name and int(name) <= _MOST_COLUMNS):
-        raise UsageError("with --no-header columns are called 1, 2, 3, …", given=name, remedy="give its number")
+        raise UsageError(
+            f"with {param.header(False)} columns are called 1, 2, 3, …", given=name, remedy="give its number"
+        )
     return pa.string()
 
 

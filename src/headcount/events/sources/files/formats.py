@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
-from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
+from headcount.errors import DataError, HeadcountError, Parameter, SurroundingsError, UsageError, param
 from headcount.events.sources.files.text_blocks import unit_of
 
 BATCH_ROWS = 1 << 19
@@ -28,7 +28,7 @@ _SURROUNDINGS = (ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM)
 _DAMAGE = ("truncated", "decompress", "corrupt", "zlib", "deserialize", "unexpected end")
 _REFUSALS = (pa.ArrowException, ValueError, LookupError, EOFError, ArithmeticError, MemoryError)
 _REMEDY = "check that the file is complete and of the format its name says"
-_ENCODING_REMEDY = "if the text is not in this encoding, name the right one with --encoding"
+_ENCODING_REMEDY = f"if the text is not in this encoding, name the right one with {param.encoding}"
 
 _FORMATS = {
     ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv",
@@ -54,37 +54,42 @@ class TextOptions:
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in OPENERS:
-            raise UsageError("unknown --format", given=self.format, remedy=f"one of {', '.join(OPENERS)}")
+            raise UsageError(f"unknown {param.format}", given=self.format, remedy=f"one of {', '.join(OPENERS)}")
         if self.delimiter == "\\t":
             object.__setattr__(self, "delimiter", "\t")
         if self.delimiter is not None and (
             len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '\r\n"\0'
         ):
             raise UsageError(
-                "--delimiter must be one ASCII character", given=self.delimiter, remedy=r"such as ';' or '\t'"
+                f"{param.delimiter} must be one ASCII character",
+                given=self.delimiter,
+                remedy=r"such as ';' or '\t'",
             )
         try:
             text_encoding = codecs.lookup(self.encoding)._is_text_encoding
         except (LookupError, ValueError, AttributeError):
             text_encoding = False
         if not text_encoding:
-            raise UsageError("unknown --encoding", given=self.encoding, remedy="such as utf-8 or latin-1")
+            raise UsageError(f"unknown {param.encoding}", given=self.encoding, remedy="such as utf-8 or latin-1")
         if unit_of(self.encoding) is None:
             raise UsageError(
-                f"lines in --encoding {self.encoding} cannot be read by themselves",
+                f"lines in {param.encoding} {self.encoding} cannot be read by themselves",
                 remedy="convert the file to utf-8",
             )
         if not self.header and codecs.lookup(self.encoding).name in ("utf-16", "utf-32"):
             raise UsageError(
-                f"with --no-header, --encoding {self.encoding} would take the byte order from a row",
+                f"with {param.header(False)}, {param.encoding} {self.encoding} would take the byte order from a "
+                f"row",
                 remedy=f"name it: {self.encoding}-le or {self.encoding}-be",
             )
 
     @property
-    def given(self) -> str | None:
+    def given(self) -> Parameter | None:
         """The first flag that differs from its default, for those who cannot use it."""
-        flags = {"--delimiter": self.delimiter, "--encoding": codecs.lookup(self.encoding).name != "utf-8"}
-        return next((flag for flag, value in (flags | {"--no-header": not self.header}).items() if value), None)
+        flags = {param.delimiter: self.delimiter, param.encoding: codecs.lookup(self.encoding).name != "utf-8"}
+        return next(
+            (flag for flag, value in (flags | {param.header(False): not self.header}).items() if value), None
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return what differs from the defaults, as a configuration says it.
@@ -148,7 +153,7 @@ def format_of(path: str, given: bool = True) -> str:
     if file_format is None:
         raise UsageError(
             f"{path if given else 'a file'} has a file name that says no format",
-            remedy="rename it to .parquet, .csv, .jsonl or .arrow, or say --format",
+            remedy=f"rename it to .parquet, .csv, .jsonl or .arrow, or say {param.format}",
         )
     return file_format
 

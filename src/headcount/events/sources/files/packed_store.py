@@ -31,7 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
+from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError, param
 from headcount.events.sources.files import formats
 from headcount.events.sources.files.checksums import checksums
 
@@ -306,12 +306,13 @@ def refuse_existing_store(target: Path, *, force: bool) -> None:
     """Refuse to overwrite, before any work is done; ``force`` replaces stores and empty folders only."""
     above = next((parent for parent in target.absolute().parents if parent.exists()), None)
     if above is not None and not above.is_dir():
-        raise UsageError(f"{above} is a file, so {target} cannot be made", remedy="choose another --to")
+        raise UsageError(f"{above} is a file, so {target} cannot be made", remedy=f"choose another {param.to}")
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not force:
-        raise UsageError.taken(target, "--to")
+        raise UsageError.taken(target, param.to)
     if not is_store(target):
         raise UsageError(
-            f"{target} exists and is not a store, so --force does not replace it", remedy="choose another --to"
+            f"{target} exists and is not a store, so {param.force(True)} does not replace it",
+            remedy=f"choose another {param.to}",
         )

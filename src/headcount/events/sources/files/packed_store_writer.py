@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from headcount._internal.scratch_folders import ScratchFolder
-from headcount.errors import SurroundingsError
+from headcount.errors import SurroundingsError, param
 from headcount.events.encode.text_columns import is_textual
 from headcount.events.log import EventLog, store_description
 from headcount.events.sources.files.packed_store import (
@@ -143,7 +143,7 @@ class StoreWriter:
         try:
             yield
         except OSError as error:
-            raise SurroundingsError.writing(self._target, error, "--to") from error
+            raise SurroundingsError.writing(self._target, error, param.to) from error
 
 
 class _GrowingArray:

@@ -19,7 +19,7 @@ import numpy as np
 
 from headcount._internal.arrays import Flags, Floats, Integers
 from headcount._internal.extras import require_package
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 
 MOST_PAIRS = 10_000_000
 """How many pairs are held; in a larger matrix nearly everybody is coupled to everybody."""
@@ -154,5 +154,6 @@ def _check_pairs(pairs: int) -> None:
     if pairs > MOST_PAIRS:
         raise UsageError(
             f"these couplings are of {pairs:,} or more pairs of records, and at most {MOST_PAIRS:,} are held",
-            remedy="raise delta0, couple by a finer attribute or interval, or take a part of the table (--where)",
+            remedy=f"raise delta0, couple by a finer attribute or interval, or take a part of the table "
+            f"({param.where})",
         )

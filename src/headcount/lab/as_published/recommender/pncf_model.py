@@ -34,7 +34,7 @@ import pyarrow as pa
 from headcount.accounting.budget import Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.engines.engine import Engine
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.lab.as_published.recommender.pncf import Settings, neighbour_lists
 from headcount.lab.as_published.recommender.pncf_operations import Mechanism
@@ -123,14 +123,16 @@ def halves(price: Cost) -> Stages:
 def check_rated(log: EventLog, name: str) -> None:
     """Refuse a log without ratings, or with more items than can be compared."""
     if log.roles.value is None or log.value_range is None:
-        raise UsageError(f"{name} needs ratings", remedy="name them with --value and --value-range LO,HI")
+        raise UsageError(
+            f"{name} needs ratings", remedy=f"name them with {param.value} and {param.value_range('LO,HI')}"
+        )
     if not log.has_catalogue or len(log.catalogue.ids) > _MOST_ITEMS:
         raise UsageError(
             f"{name} compares all pairs of at most {_MOST_ITEMS:,} items of a public catalogue",
-            remedy="give a catalogue with --items, or a smaller one",
+            remedy=f"give a catalogue with {param.items}, or a smaller one",
         )
     if log.context is not None:
-        raise UsageError(f"{name} cannot use --context", remedy="leave it out")
+        raise UsageError(f"{name} cannot use {param.context}", remedy="leave it out")
 
 
 def described(log: EventLog) -> pa.Table:

@@ -31,7 +31,7 @@ from headcount._internal.arrays import Codes
 from headcount.accounting.budget import Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.engines.engine import Engine
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.lab.as_published.recommender.pncf import Settings, predict
 from headcount.lab.as_published.recommender.pncf_model import MEASURES, check_rated, described, halves
@@ -83,7 +83,7 @@ class PncfPredictionsPublished(Staged):
         self._settings(1.0, (1.0, 5.0))
         if not self.asked:
             raise UsageError(
-                f"{self.name} predicts what is asked", remedy="name people and items with --asked FILE"
+                f"{self.name} predicts what is asked", remedy=f"name people and items with {param.asked('FILE')}"
             )
 
     def guarantee(self, priced: CostOrGrant) -> Guarantee:

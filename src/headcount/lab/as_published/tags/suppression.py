@@ -27,7 +27,7 @@ from headcount.accounting.budget import CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.engines.engine import Engine
 from headcount.engines.local.measures.tag_weights import tagging_of
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.events.tag_assignments import Tagging
 from headcount.events.tag_log import TagLog
@@ -57,7 +57,9 @@ class SuppressionPublished(Staged):
 
     def __post_init__(self) -> None:
         if not 0 < self.kept <= 1:
-            raise UsageError("kept must lie between 0 and 1", given=self.kept, remedy="try --option kept=0.8")
+            raise UsageError(
+                "kept must lie between 0 and 1", given=self.kept, remedy=f"try {param.option({'kept': '0.8'})}"
+            )
 
     def guarantee(self, priced: CostOrGrant) -> Guarantee:
         """Nothing is claimed, and nothing holds."""

@@ -48,7 +48,7 @@ from headcount.bounds import (
     Sensitivity,
 )
 from headcount.engines.engine import Engine
-from headcount.errors import UsageError
+from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.methods.counts.per_table import TableRelease, UpToMaximum
 from headcount.methods.counts.smoothing.grouping import Groups, order_by
@@ -146,7 +146,9 @@ def check_sampling(sampling: str) -> None:
     """Refuse what is no way of sampling."""
     if sampling not in ("column", "row", "none"):
         raise UsageError(
-            "sampling must be column, row or none", given=sampling, remedy="try --option sampling=column"
+            "sampling must be column, row or none",
+            given=sampling,
+            remedy=f"try {param.option({'sampling': 'column'})}",
         )
 
 
