@@ -101,7 +101,6 @@ def test_families_import_methods_lazily() -> None:
         "headcount",
         "headcount.methods.totals",
         "headcount.methods.registry",
-        "headcount.methods.totals",
         "headcount.methods.family",
         "headcount.errors",
         "headcount.version",

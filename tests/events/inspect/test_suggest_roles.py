@@ -5,6 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from headcount.errors import command_line, render
 from headcount.events.inspect.preview import preview
 from headcount.events.inspect.suggest_roles import Guess, guess, time_remedy, with_best_delimiter
 from headcount.events.sources.source import open_source
@@ -83,4 +84,6 @@ TIMES = {
 
 @pytest.mark.parametrize("texts", TIMES)
 def test_the_remedy_for_times_names_their_format(texts: str) -> None:
-    assert time_remedy("at", texts.split("|")) == TIMES[texts]
+    remedy = time_remedy("at", texts.split("|"))
+    assert remedy is not None
+    assert render(remedy, command_line) == TIMES[texts]
