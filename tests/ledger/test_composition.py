@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headcount.accounting.charges import Charge, Spent, plain
 from headcount.accounting.guarantee import Guarantee
 from headcount.accounting.zcdp import epsilon_for, rho_for
 from headcount.errors import RefusedError, UsageError
-from headcount.ledger.charges import Charge, Spent, plain
 from headcount.ledger.composition import Budget
 
 EPSILONS = st.decimals("0.001", "20", places=3)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from headcount.accounting.charges import Spent, plain, subtract
 from headcount.ledger.balances import Balance, Book, Place
-from headcount.ledger.charges import Spent, plain, subtract
 from headcount.ledger.composition import Budget
 
 

@@ -16,8 +16,8 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from headcount.accounting.budget import Amount
+from headcount.accounting.charges import Charge, Spent, plain, subtract
 from headcount.errors import RefusedError
-from headcount.ledger.charges import Charge, Spent, plain, subtract
 from headcount.ledger.composition import Budget
 from headcount.ledger.journal.entries import Entry
 from headcount.ledger.windows import Span

@@ -53,10 +53,10 @@ from functools import cached_property
 from typing import Any, Literal, cast, get_args
 
 from headcount.accounting.budget import Amount, amount, probability
+from headcount.accounting.charges import EXACT, ZERO, Charge, Spent, check_amount, format_amounts, plain
 from headcount.accounting.guarantee import format_delta
 from headcount.accounting.zcdp import epsilon_for, pure_rho, rho_for
 from headcount.errors import RefusedError, UsageError, param
-from headcount.ledger.charges import EXACT, ZERO, Charge, Spent, check_amount, format_amounts, plain
 from headcount.ledger.windows import Span, Windows
 
 Filter = Literal["sum", "zcdp"]

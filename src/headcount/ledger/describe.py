@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headcount.ledger.charges import Charge
+from headcount.accounting.charges import Charge
 from headcount.ledger.journal.entries import Entry
 
 

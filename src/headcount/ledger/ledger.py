@@ -20,10 +20,10 @@ from typing import Any, TypeVar
 
 from headcount._internal.python_surface import class_errors_in_python
 from headcount.accounting.budget import Amount
+from headcount.accounting.charges import Charge, plain
 from headcount.errors import RefusedError, UnknownNameError, UsageError, param
 from headcount.ledger.accounts import Account, Issued, account_of
 from headcount.ledger.balances import Book, BookRequest
-from headcount.ledger.charges import Charge, plain
 from headcount.ledger.composition import Budget
 from headcount.ledger.journal.anchor import Anchor, Mark
 from headcount.ledger.journal.entries import (

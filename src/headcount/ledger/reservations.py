@@ -6,9 +6,9 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from headcount.accounting.charges import Charge
 from headcount.errors import UsageError
 from headcount.ledger.accounts import Issued
-from headcount.ledger.charges import Charge
 from headcount.ledger.windows import Windows
 
 

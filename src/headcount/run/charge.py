@@ -13,13 +13,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
+from headcount.accounting.charges import plain
 from headcount.errors import DataError, HeadcountError, UsageError, param
 from headcount.events.conditions import TimeWindow
 from headcount.events.log import EventLog
 from headcount.events.sources.files.formats import value_type
 from headcount.events.sources.source import check_reachable
 from headcount.ledger import Account, Charge, Issued, Ledger, Reservation
-from headcount.ledger.charges import plain
 from headcount.ledger.names import check_name, user_name
 from headcount.ledger.windows import Clock, Span
 from headcount.methods.partition_selection.plan import completed_selections, find_empty_selection, split_among
@@ -125,7 +125,7 @@ class ChargePreview:
         """Say which windows it would be charged to, if the budget has some.
 
         >>> from headcount.ledger.composition import Budget
-        >>> from headcount.ledger.charges import Spent
+        >>> from headcount.accounting.charges import Spent
         >>> from headcount.ledger.windows import Windows
         >>> budget, charge = Budget.of("1", windows=Windows.of("1mo", time="when")), Charge(Decimal("0.5"))
         >>> account = Account("visits", None, budget, Spent(), 0, 0, 0)

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from headcount.accounting.budget import Cost
+from headcount.accounting.charges import plain
 from headcount.accounting.guarantee import Guarantee
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.errors import GrantError, NotSelectedError, UsageError
@@ -20,7 +21,6 @@ from headcount.events.log import EventLog
 from headcount.events.sources.databases.database import DatabaseSource
 from headcount.events.sources.row_as_user import underlying_source
 from headcount.events.sources.source import FileSource, assumptions_of
-from headcount.ledger.charges import plain
 from headcount.methods.method import CAME_LATER, Method, Staged
 from headcount.methods.partition_selection.plan import (
     Selections,

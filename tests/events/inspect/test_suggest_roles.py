@@ -85,5 +85,4 @@ TIMES = {
 @pytest.mark.parametrize("texts", TIMES)
 def test_the_remedy_for_times_names_their_format(texts: str) -> None:
     remedy = time_remedy("at", texts.split("|"))
-    assert remedy is not None
-    assert render(remedy, command_line) == TIMES[texts]
+    assert (remedy and render(remedy, command_line)) == TIMES[texts]

@@ -246,7 +246,7 @@ def _witness(folder: str) -> tuple[int, str]:
 
 
 def _show_accounts(accounts: list[Any]) -> None:
-    from headcount.ledger.charges import plain
+    from headcount.accounting.charges import plain
 
     with_delta = any(account.budget.delta for account in accounts)
     with_windows = any(account.budget.windows for account in accounts)

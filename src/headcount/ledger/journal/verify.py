@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from headcount.accounting.charges import Charge, plain
 from headcount.errors import HeadcountError, RefusedError
 from headcount.ledger.balances import Book, BookRequest, Place
-from headcount.ledger.charges import Charge, plain
 from headcount.ledger.composition import Budget
 from headcount.ledger.journal.anchor import Mark
 from headcount.ledger.journal.entries import Chain, Entry, Signed

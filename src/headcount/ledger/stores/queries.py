@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from headcount.accounting.charges import Spent, plain
 from headcount.errors import UsageError
 from headcount.ledger.balances import Balance, Place
-from headcount.ledger.charges import Spent, plain
 from headcount.ledger.composition import Budget
 from headcount.ledger.journal.anchor import Mark
 from headcount.ledger.journal.entries import Entry, Signed, canonical

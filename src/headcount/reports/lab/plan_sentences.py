@@ -116,7 +116,7 @@ def _cost(plan: Plan) -> tuple[str, str | None]:
     """Say what a request would cost, and what is left before it."""
     if plan.ledger is None:
         return f"{plan.guarantee.amounts}, charged to no ledger", None
-    from headcount.ledger.charges import plain
+    from headcount.accounting.charges import plain
 
     preview = plan.ledger
     cost = f"{preview.charge.amounts}, charged to {preview.dataset} by {preview.analyst}{preview.words}"

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
+from headcount.accounting.charges import plain
 from headcount.errors import RefusedError
 from headcount.ledger.accounts import account_of
 from headcount.ledger.balances import Book, BookRequest, Place
-from headcount.ledger.charges import plain
 from headcount.ledger.journal.entries import Entry
 from headcount.run.charge import ChargePreview, Charging, cost, load_issued, span_of
 from headcount.run.prepare import Prepared

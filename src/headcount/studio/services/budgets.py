@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import NamedTuple
 
+from headcount.accounting.charges import plain
 from headcount.ledger import Account
-from headcount.ledger.charges import plain
 from headcount.ledger.describe import describe_entry
 from headcount.ledger.journal.entries import Entry
 

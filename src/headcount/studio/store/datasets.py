@@ -16,11 +16,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from headcount.accounting.budget import Amount
+from headcount.accounting.charges import plain
 from headcount.errors import RefusedError, UnknownNameError, UsageError
 from headcount.events.log_parameters import READERS
 from headcount.events.times import TimeFormat
 from headcount.ledger import Account, Ledger
-from headcount.ledger.charges import plain
 from headcount.ledger.names import check_name
 from headcount.studio.access import NotAllowedError, Visitor, refuse_token
 from headcount.studio.security import path_policy
