@@ -54,7 +54,7 @@ from headcount.bounds import (
     total_distance,
 )
 from headcount.engines.engine import Engine
-from headcount.errors import param, UsageError
+from headcount.errors import UsageError, param
 from headcount.events.encode.cells import check_table
 from headcount.events.grid import MOST_CELLS
 from headcount.events.log import EventLog

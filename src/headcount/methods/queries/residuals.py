@@ -48,7 +48,7 @@ from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant, cost_o
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Bounded, Subset, exact_answers
 from headcount.engines.engine import Engine
-from headcount.errors import param, UsageError
+from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.methods.queries.histogram import cell_widths
 from headcount.methods.queries.inference.table_fitting import fit_to_margins

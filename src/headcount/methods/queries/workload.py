@@ -32,7 +32,7 @@ from headcount.bounds import (
     head,
 )
 from headcount.engines.engine import Engine
-from headcount.errors import param, UsageError
+from headcount.errors import UsageError, param
 from headcount.events.encode.cells import check_table
 from headcount.events.grid import MOST_CELLS, Grid
 from headcount.events.log import EventLog
@@ -85,7 +85,8 @@ class TableQueries:
     def __post_init__(self) -> None:
         if (self.groups is None) != (self.max_group is None):
             raise UsageError(
-                f"{param.groups} and {param.max_group} go together: the column that says who belongs together, and the most "
+                f"{param.groups} and {param.max_group} go together: the column that says who belongs together, "
+                f"and the most "
                 "people of a group that count",
                 remedy=f"for example {param.groups('household')} {param.max_group(6)}",
             )
@@ -175,7 +176,8 @@ class TableQueries:
         check_table(log, self.grid, self.groups)
         if self.max_records > 1 and isinstance(log.source, RowAsUserSource):
             raise UsageError(
-                f"{param.max_records(self.max_records)} is given without {param.user}, so that every row is one person",
+                f"{param.max_records(self.max_records)} is given without {param.user}, so that every row is one "
+                f"person",
                 remedy="leave it out, or name the column that says who",
             )
 
