@@ -99,7 +99,8 @@ def log_of(folder: Path) -> Path:
 def cold(file: Path, method: list[str], folder: Path) -> tuple[int, int]:
     """Return how many modules a process loads for a release, and how many of them belong to the ledger."""
     items = ",".join(map(str, range(ITEMS)))
-    flags = ["release", str(file), "--user", "user", "--item", "item", "--items", items, "--epsilon", "1", "--quiet"]
+    columns = ["--user", "user", "--item", "item", "--items", items]
+    flags = ["release", str(file), *columns, "--epsilon", "1", "--quiet"]
     command = [sys.executable, "-c", _COLD, *flags, *method, "--out", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     code, loaded, of_ledger = json.loads(done.stdout.splitlines()[-1])

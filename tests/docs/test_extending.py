@@ -86,7 +86,7 @@ def test_a_method_is_everywhere_without_another_line(copy: Copy, prepared: Path)
 def test_a_method_keeps_the_contracts(copy: Copy) -> None:
     copy.follow(RECIPES["A method"])
     assert copy.run("tools/docs/method_lists.py").returncode == 0
-    files = ("tests/counts/test_weighed.py", "src/headcount/counts/weighed.py", "tests/methods/test_registry.py")
+    files = ("tests/methods/counts/test_weighed.py", "src/headcount/methods/counts/weighed.py", "tests/methods/test_registry.py")
     suites = ("methods", "plans", "replay", "success")
     done = copy.test(
         *files, "tests/docs/test_pages.py", *(f"tests/contracts/test_{suite}.py" for suite in suites),
@@ -99,7 +99,7 @@ def test_a_method_keeps_the_contracts(copy: Copy) -> None:
 @pytest.mark.parametrize(
     "instead",
     [
-        {"= (Scale,)": "= ()"},
+        {"= (WeightToThreshold,)": "= ()"},
         {"self.limit * FIXED_POINT": "FIXED_POINT"},
         {"self.limit, None, grant,": "self.limit + 1, None, grant,"},
     ],
@@ -125,7 +125,7 @@ def test_a_family_keeps_the_contracts(copy: Copy) -> None:
     assert copy.run("tools/docs/method_lists.py").returncode == 0
     suites = ("families", "plans", "replay", "success")
     done = copy.test(
-        "tests/regulars", "tests/methods/test_registry.py", "tests/docs/test_pages.py",
+        "tests/methods/regulars", "tests/methods/test_registry.py", "tests/docs/test_pages.py",
         *(f"tests/contracts/test_{suite}.py" for suite in suites),
         "-m", "not slow", "-k", "regulars or at-least or every_proven_method or every_charged or can_be_reached",
     )  # fmt: skip
@@ -138,9 +138,9 @@ def test_a_family_keeps_the_contracts(copy: Copy) -> None:
 @pytest.mark.parametrize(
     "instead",
     [
-        {"= (Activity,)": "= ()"},
+        {"= (ActivityHistogram,)": "= ()"},
         {"of_l1(1)": "of_l1(2)"},
-        {"noisy = add(enough, grant, noise)": "noisy = add(enough, Grant(grant.price), noise)"},
+        {"noisy = add_noise(enough, grant, noise)": "noisy = add_noise(enough, Grant(grant.cost), noise)"},
     ],
     ids=["declares no bound", "announces too much noise", "spends what nobody handed over"],
 )
