@@ -16,14 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import headcount as hc
-from headcount.bounds import (
-    SCALE_PERCENTS,
-    ActivityHistogram,
-    CappedRecords,
-    RecordCap,
-    capped_total_scores,
-    scaled_scores,
-)
+from headcount.bounds import ActivityHistogram
+from headcount.bounds.counts.record_cap import CappedRecords, RecordCap
+from headcount.bounds.scores.candidate_scores import SCALE_PERCENTS, capped_total_scores, scaled_scores
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 

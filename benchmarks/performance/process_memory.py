@@ -29,7 +29,7 @@ IMPORTED = {
 STEPS = {
     "catalogue, first kernel": ("headcount.engines.local.record_store", "RecordStore", "__init__"),
     "the log, read and held": ("headcount.engines.local.record_store", "RecordStore", "fill"),
-    "counts": ("headcount.engines.local.runner", "LocalRunner", "run_kernel"),
+    "counts": ("headcount.engines.local.engine", "LocalEngine", "run_kernel"),
     "noise, tables, the release on disk": ("headcount.releases.release", "Release", "save"),
 }
 

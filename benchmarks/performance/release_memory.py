@@ -53,10 +53,10 @@ def watched(watch: Watch) -> None:
     """Let reading and counting tell what they held."""
     import pyarrow as pa
 
+    from headcount.engines.local.engine import LocalEngine
     from headcount.engines.local.record_store import RecordStore
-    from headcount.engines.local.runner import LocalRunner
 
-    read, run_passes = RecordStore._read, LocalRunner.run_kernel
+    read, run_passes = RecordStore._read, LocalEngine.run_kernel
 
     def reading(held: RecordStore, *given: Any) -> None:
         watch.print_stage("imports, catalogue, kernels loaded")
@@ -65,13 +65,13 @@ def watched(watch: Watch) -> None:
         arrow = pa.default_memory_pool().max_memory()
         watch.print_stage("reading", f"; records {records / MIB:.0f}, PyArrow's at most {arrow / MIB:.0f}")
 
-    def counting(passes: LocalRunner, *given: Any) -> None:
+    def counting(passes: LocalEngine, *given: Any) -> None:
         run_passes(passes, *given)
         watch.print_stage("counting")
 
     replace: Callable[[Any, str, Any], None] = setattr
     replace(RecordStore, "_read", reading)
-    replace(LocalRunner, "run_kernel", counting)
+    replace(LocalEngine, "run_kernel", counting)
 
 
 def main() -> None:

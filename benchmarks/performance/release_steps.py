@@ -22,8 +22,8 @@ from benchmarks.performance.cpu_seconds import cpu_seconds, make_logs
 def watched(spent: dict[str, float]) -> None:
     """Let each step add its CPU seconds to its name."""
     import headcount
+    from headcount.bounds.counts import class_profile, count_bound
     from headcount.engines.local import record_store
-    from headcount.engines.local.measures import counts
     from headcount.events.encode.passes import EncodedLog
     from headcount.noise.randomness import OperatingSystemNoise
     from headcount.noise.samplers.kernels import discrete
@@ -47,9 +47,11 @@ def watched(spent: dict[str, float]) -> None:
     watch(headcount, "read_events", "catalogue and columns")
     watch(EncodedLog, "_coded", "codes of people")
     watch(EncodedLog, "_within", "cells of items and contexts", "codes of people")
-    watch(record_store, "deal", "dealing to blocks")
-    for kernel in ("keep", "weigh", "share"):
-        watch(counts, kernel, "grouping, choosing, counting")
+    watch(record_store, "sort_into_blocks", "dealing to blocks")
+    for module, kernel in (
+        (count_bound, "count_sampled"), (count_bound, "count_weighted"), (class_profile, "profile_users"),
+    ):  # fmt: skip
+        watch(module, kernel, "grouping, choosing, counting")
     watch(OperatingSystemNoise, "words", "random words of the system")
     watch(discrete, "draw", "noise from these words")
 

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 import headcount as hc
 from headcount.accounting.budget import Grant
-from headcount.bounds import FixedRange
+from headcount.bounds.values.user_totals import FixedRange
 from headcount.engines.local.engine import LocalEngine
 from headcount.methods.totals.quantile_targets import WHOLE, read_quantiles
 from headcount.methods.totals.quantiles import Points

@@ -30,7 +30,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import FIXED_POINT, NO_SECRET, RatingCovariance, SampleRecords
+from headcount.bounds import FIXED_POINT, NO_SECRET, SampleRecords
+from headcount.bounds.ratings.rating_covariance import RatingCovariance
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog, read_events

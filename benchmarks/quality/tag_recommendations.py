@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import NO_SECRET, TagWeights
+from headcount.bounds import NO_SECRET
+from headcount.bounds.tags.tag_weights import TagWeights
 from headcount.events.tag_assignments import Tagging
 from headcount.events.tag_log import TagLog
 from headcount.lab.compare.tags import (

@@ -19,7 +19,7 @@ from headcount.adaptive.activity_histogram import (
     estimate_activity,
     upper_activity,
 )
-from headcount.bounds.counts.activity_bins import BINS, LAST_EDGE, UPPER_ENDS, bin_of, lower_ends
+from headcount.bounds.counts.activity_histogram import BINS, LAST_EDGE, UPPER_ENDS, bin_of, lower_ends
 
 Floats = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ import pytest
 
 from headcount._internal.arrays import Floats
 from headcount.adaptive.bayes_linear import ClassMeasurements, estimate_classes, random_walk_covariance
-from headcount.bounds.counts.activity_bins import UPPER_ENDS
+from headcount.bounds.counts.activity_histogram import UPPER_ENDS
 
 RECORDS = UPPER_ENDS[2:10].astype(np.float64)
 WEIGHTS = np.minimum(RECORDS, 4.0)

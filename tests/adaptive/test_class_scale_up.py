@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headcount.adaptive.activity_histogram import EstimatedActivity
 from headcount.adaptive.class_scale_up import ReleasedProfile, assign_popularity_classes, fit_ratios
 from headcount.adaptive.scale_up import Norm, weights
-from headcount.bounds.counts.activity_bins import UPPER_ENDS
+from headcount.bounds.counts.activity_histogram import UPPER_ENDS
 
 Floats = NDArray[np.float64]
 LIMIT = 4

@@ -17,7 +17,7 @@ from headcount.adaptive.heavy_user_counts import NoisyGroupTables, item_contexts
 from headcount.adaptive.light_heavy import choose_ratios, estimate_counts
 from headcount.adaptive.undetected_users import UserEstimates
 from headcount.bounds import WeightToThreshold
-from headcount.bounds.counts.activity_bins import BINS, UPPER_ENDS
+from headcount.bounds.counts.activity_histogram import BINS, UPPER_ENDS
 
 
 def test_intervals_take_little_memory() -> None:

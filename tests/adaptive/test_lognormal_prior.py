@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headcount.adaptive.lognormal_prior import expected_users
-from headcount.bounds.counts.activity_bins import BINS, UPPER_ENDS, bin_of
+from headcount.bounds.counts.activity_histogram import BINS, UPPER_ENDS, bin_of
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from headcount.adaptive.users_by_size import (
     fit_fractional_users,
     interpolate_users,
 )
-from headcount.bounds.counts.activity_bins import UPPER_ENDS, bin_of
+from headcount.bounds.counts.activity_histogram import UPPER_ENDS, bin_of
 
 Floats = NDArray[np.float64]
 SIZES = UPPER_ENDS[2:10].astype(np.float64)

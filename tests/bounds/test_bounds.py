@@ -13,21 +13,19 @@ from hypothesis import strategies as st
 from headcount.bounds import (
     ALL_USERS,
     FIXED_POINT,
+    ActivityHistogram,
     Bounded,
     CountBound,
     KeepTopScored,
     Noisy,
     SampleRecords,
-    SampleUsers,
     Scored,
     Sensitivity,
     WeightToThreshold,
-    capped_total_scores,
     check_limit,
-    seal_activity_histogram,
-    seal_counts,
-    sensitivity,
 )
+from headcount.bounds.counts.sample_records import SampleUsers
+from headcount.bounds.scores.candidate_scores import capped_total_scores
 from headcount.errors import UsageError
 from tests.support.small_logs import LAW
 
@@ -40,16 +38,16 @@ def test_sensitivity_of_a_bound(limit: int) -> None:
         SampleUsers(limit, ALL_USERS // 3),
         KeepTopScored(limit, Noisy(np.zeros(2, dtype=np.int64), LAW)),
     ):
-        assert sensitivity(bound, "records") == Sensitivity(l1=limit, l2_squared=limit**2, linf=limit)
-        assert sensitivity(bound, "users") == Sensitivity(l1=limit, l2_squared=limit, linf=1)
-        assert sensitivity(bound, "records").l2 == pytest.approx(limit)
+        assert bound.sensitivity("records") == Sensitivity(l1=limit, l2_squared=limit**2, linf=limit)
+        assert bound.sensitivity("users") == Sensitivity(l1=limit, l2_squared=limit, linf=1)
+        assert bound.sensitivity("records").l2 == pytest.approx(limit)
 
 
 @given(st.integers(1, 2**31 - 1))
 def test_sensitivity_of_weights_is_that_of_a_sample_in_their_units(limit: int) -> None:
     for counting in ("records", "users"):
-        whole = sensitivity(SampleRecords(limit), counting)
-        parts = sensitivity(WeightToThreshold(limit), counting)
+        whole = SampleRecords(limit).sensitivity(counting)
+        parts = WeightToThreshold(limit).sensitivity(counting)
         assert parts.l1 == FIXED_POINT * whole.l1
         assert parts.l2_squared == FIXED_POINT**2 * whole.l2_squared
         assert parts.linf == FIXED_POINT * whole.linf
@@ -59,11 +57,11 @@ def test_sensitivity_of_weights_is_that_of_a_sample_in_their_units(limit: int) -
 def test_weights_of_a_user_stay_within_the_limit(records: int, limit: int, cells: int) -> None:
     """However a user's n records lie on cells: the weights that are promised keep all three distances."""
     weight = FIXED_POINT * min(limit, records) // records
-    reach = sensitivity(WeightToThreshold(limit), "records")
+    reach = WeightToThreshold(limit).sensitivity("records")
     assert records * weight <= reach.l1
     assert (records * weight) ** 2 <= reach.l2_squared  # all in one cell
     assert records * weight <= reach.linf
-    reach = sensitivity(WeightToThreshold(limit), "users")
+    reach = WeightToThreshold(limit).sensitivity("users")
     weight = FIXED_POINT * min(limit, cells) // cells  # once in each of so many cells
     assert cells * weight <= reach.l1
     assert cells * weight**2 <= reach.l2_squared
@@ -73,7 +71,7 @@ def test_weights_of_a_user_stay_within_the_limit(records: int, limit: int, cells
 @given(st.integers(1, 2**31 - 1), st.integers(1, 10**6), st.integers(1, 10**6))
 def test_roots_of_a_user_stay_within_the_limit(limit: int, cells: int, more: int) -> None:
     """Where the sum of squares is limited: k cells at √(limit / k), which is furthest in L1 with every cell."""
-    reach = sensitivity(WeightToThreshold(limit, norm="l2"), "users", cells + more)
+    reach = WeightToThreshold(limit, norm="l2").sensitivity("users", cells + more)
     assert reach.l2_squared == FIXED_POINT**2 * limit
     assert reach.linf == FIXED_POINT
     in_l1 = reach.l1 // FIXED_POINT
@@ -88,7 +86,7 @@ def test_roots_of_a_user_stay_within_the_limit(limit: int, cells: int, more: int
 @given(st.integers(1, 2**31 - 1), st.integers(1, 10**6), st.integers(1, 10**6))
 def test_roots_of_records_stay_within_the_limit(limit: int, records: int, cells: int) -> None:
     """All n records of a user in one cell weigh n · √(limit / n²), which is the root of the limit."""
-    reach = sensitivity(WeightToThreshold(limit, norm="l2"), "records", cells)
+    reach = WeightToThreshold(limit, norm="l2").sensitivity("records", cells)
     assert reach.l2_squared == FIXED_POINT**2 * limit
     squared = FIXED_POINT**2 * min(limit, records**2) // records**2
     assert records**2 * squared <= min(reach.linf, reach.l1) ** 2
@@ -102,20 +100,20 @@ def test_a_limited_sum_of_squares_hangs_on_the_columns(apart: bool, counting: An
     shape = (2, 2) if apart else (2,)
     items, edges = np.zeros(shape, dtype=np.int64), np.zeros((*shape, 3), dtype=np.int64)
     with pytest.raises(ValueError, match="as far as there are columns"):
-        sensitivity(bound, counting)
-    counts = seal_counts(bound, counting, items, edges)
+        bound.sensitivity(counting)
+    counts = bound.seal(counting, items, edges)
     # a user is in one of two tables: they have the columns of one
-    assert counts.items.sensitivity == sensitivity(bound, counting, 2)
-    assert counts.edges.sensitivity == sensitivity(bound, counting, 6)
+    assert counts.items.sensitivity == bound.sensitivity(counting, 2)
+    assert counts.edges.sensitivity == bound.sensitivity(counting, 6)
     assert (counts.items.shape, counts.edges.shape) == (items.shape, edges.shape)
 
 
 @given(st.integers(1, 2**31 - 1), st.sampled_from(("records", "users")))
 def test_two_tables_move_counts_no_further(limit: int, counting: Any) -> None:
-    plain = sensitivity(WeightToThreshold(limit), counting)
+    plain = WeightToThreshold(limit).sensitivity(counting)
     bound = WeightToThreshold(limit, apart=True)
-    assert sensitivity(bound, counting) == plain
-    counts = seal_counts(bound, counting, np.zeros((2, 2), dtype=np.int64), np.zeros((2, 2, 1), dtype=np.int64))
+    assert bound.sensitivity(counting) == plain
+    counts = bound.seal(counting, np.zeros((2, 2), dtype=np.int64), np.zeros((2, 2, 1), dtype=np.int64))
     assert counts.items.sensitivity == counts.edges.sensitivity == plain
 
 
@@ -171,10 +169,10 @@ def test_what_bounds_make_carries_its_unit_and_admission() -> None:
         (SampleUsers(2, ALL_USERS // 4), 1, Fraction(1, 4)),
     ]
     for bound, unit, admission in expected:
-        counts = seal_counts(bound, "records", np.array([1, 2]), np.array([[1], [2]]))
+        counts = bound.seal("records", np.array([1, 2]), np.array([[1], [2]]))
         for table in (counts.items, counts.edges):
             assert (table.unit, table.admission) == (unit, admission)
-            assert table.sensitivity == sensitivity(bound, "records")
+            assert table.sensitivity == bound.sensitivity("records")
 
 
 @pytest.mark.parametrize("seal", [None, object(), "seal", Bounded])
@@ -186,7 +184,7 @@ def test_bounded_values_cannot_be_forged(seal: object) -> None:
 
 
 def test_bounded_values_are_immutable_and_hidden() -> None:
-    counts = seal_counts(SampleRecords(2), "records", np.array([3, 4141]), np.array([[3], [4141]]))
+    counts = SampleRecords(2).seal("records", np.array([3, 4141]), np.array([[3], [4141]]))
     with pytest.raises(ValueError, match="read-only"):
         counts.items.sensitive_values[0] = 9
     assert counts.items.shape == (2,)
@@ -197,7 +195,7 @@ def test_bounded_values_are_immutable_and_hidden() -> None:
 
 
 def test_the_sensitivity_cannot_be_replaced() -> None:
-    counts = seal_counts(SampleRecords(3), "records", np.array([1, 2]), np.array([[1], [2]]))
+    counts = SampleRecords(3).seal("records", np.array([1, 2]), np.array([[1], [2]]))
     with pytest.raises(AttributeError):
         counts.items.sensitivity = Sensitivity(l1=1, l2_squared=1, linf=1)  # type: ignore[misc]
     with pytest.raises(ValueError, match="read-only"):
@@ -208,7 +206,7 @@ def test_the_sensitivity_cannot_be_replaced() -> None:
 
 
 def test_activity_is_sealed_too() -> None:
-    activity = seal_activity_histogram(np.array([4141, 2]))
+    activity = ActivityHistogram("items", 2).seal(np.array([4141, 2]))
     assert activity.sensitivity == Sensitivity(l1=1, l2_squared=1, linf=1)
     assert activity.unit == activity.admission == 1
     with pytest.raises(ValueError, match="read-only"):
@@ -217,7 +215,7 @@ def test_activity_is_sealed_too() -> None:
 
 
 def test_scored_candidates_are_immutable_and_hidden() -> None:
-    scored = capped_total_scores(seal_activity_histogram(np.array([0, 0, 4141])), 1, Fraction(1))
+    scored = capped_total_scores(ActivityHistogram("items", 3).seal(np.array([0, 0, 4141])), 1, Fraction(1))
     with pytest.raises(ValueError, match="read-only"):
         scored.sensitive_gaps[0] = 9
     with pytest.raises(AttributeError):

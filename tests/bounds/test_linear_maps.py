@@ -14,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headcount.bounds import (
-    FIXED_POINT,
-    Bounded,
-    Sensitivity,
+from headcount.bounds import FIXED_POINT, Bounded, Sensitivity
+from headcount.bounds.bounded import SEAL, root_above
+from headcount.bounds.linear_maps import (
     fourier,
     group_sums,
     head,
@@ -27,7 +26,6 @@ from headcount.bounds import (
     take_places,
     walsh_hadamard,
 )
-from headcount.bounds.bounded import SEAL, root_above
 
 Integers = NDArray[np.int64]
 Map = Callable[[Bounded], Bounded]

@@ -8,8 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headcount.bounds import Bound, FixedRange, KeySupport, KeyWeights, RecordCap, UserTotals, seal_user_totals
+from headcount.bounds import Bound
+from headcount.bounds.counts.record_cap import RecordCap
+from headcount.bounds.keys.key_support import KeySupport
+from headcount.bounds.keys.key_weights import KeyWeights
 from headcount.bounds.partial_sums import CELLS, from_cells, to_cells
+from headcount.bounds.values.user_totals import FixedRange, UserTotals
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import read_events
 from tests.bounds.test_partial_sums_of_groups import BOUNDS, SECRET, log_of, rows, shown
@@ -44,10 +48,8 @@ def test_items_keep_their_ids(ids: Any) -> None:
 
 def test_large_sums_are_cut_and_never_wrap_around() -> None:
     bound = UserTotals(2**31 - 1, FixedRange(-(2**31), 2**31, 1))
-    nobody = seal_user_totals(np.zeros(0, np.int64), np.zeros(0, np.int64), bound)
-    up, down = (
-        to_cells(seal_user_totals(np.array([2**31 - 1]), np.array([sign * 2**61]), bound)) for sign in (1, -1)
-    )
+    nobody = bound.seal(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    up, down = (to_cells(bound.seal(np.array([2**31 - 1]), np.array([sign * 2**61]))) for sign in (1, -1))
     many = from_cells(nobody, pa.concat_tables([up] * 5)).distances
     few = from_cells(nobody, pa.concat_tables([up] * 5 + [down] * 4)).distances
     least = from_cells(nobody, pa.concat_tables([down] * 5)).distances

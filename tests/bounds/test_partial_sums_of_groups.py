@@ -15,42 +15,35 @@ from headcount.bounds import (
     NO_SECRET,
     ActivityHistogram,
     Bound,
-    BoundedTables,
-    BoundedTopItemCounts,
-    CenteredCooccurrence,
     ClassProfile,
-    DistinctItemsSign,
-    FactorGradients,
-    FixedRange,
-    GroupCells,
     ItemSubset,
     KeepTopScored,
-    KeySupport,
-    KeyWeights,
-    Marginals,
     Noisy,
-    Raters,
-    RatingCovariance,
-    RatingOffsets,
-    RecordCap,
-    SampledItemPairs,
     SampleRecords,
-    SampleUsers,
-    Taggers,
-    TagMarginals,
-    TagPairs,
-    TagWeights,
-    TopItemCounts,
-    UserGroups,
-    UsersPerColumn,
-    UserTotals,
-    UserValues,
-    ValueGrid,
     WeightToThreshold,
 )
-from headcount.engines.local.engine import MEASURES, LocalEngine
+from headcount.bounds.counts.record_cap import RecordCap
+from headcount.bounds.counts.sample_records import SampleUsers
+from headcount.bounds.counts.sparse_user_counts import UsersPerColumn
+from headcount.bounds.counts.top_item_counts import BoundedTopItemCounts, TopItemCounts
+from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.grid.marginals import BoundedTables, Marginals
+from headcount.bounds.keys.distinct_items_sign import DistinctItemsSign
+from headcount.bounds.keys.key_support import KeySupport
+from headcount.bounds.keys.key_weights import KeyWeights
+from headcount.bounds.ratings.centered_cooccurrence import CenteredCooccurrence
+from headcount.bounds.ratings.factor_gradients import FactorGradients
+from headcount.bounds.ratings.rating_bound import Raters
+from headcount.bounds.ratings.rating_covariance import RatingCovariance
+from headcount.bounds.ratings.rating_offsets import RatingOffsets
+from headcount.bounds.ratings.sampled_item_pairs import SampledItemPairs
+from headcount.bounds.tags.tag_weights import Taggers, TagMarginals, TagPairs, TagWeights
+from headcount.bounds.values.user_totals import FixedRange, UserTotals
+from headcount.bounds.values.value_histograms import UserGroups, UserValues, ValueGrid
+from headcount.engines.local.engine import LocalEngine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
+from tests.reference.registry import examples, measured_bounds
 
 SECRET = bytes(range(16))
 ITEMS, PARTS = ["tea", "rye", "oat"], ["AM", "PM"]
@@ -87,6 +80,7 @@ BOUNDS: tuple[Bound[Any], ...] = (
     TagWeights("l1"),
     TagMarginals("l2"),
     TagPairs(np.arange(3), np.arange(2), "l2"),
+    *examples(),
 )
 
 
@@ -142,7 +136,7 @@ def shown(measured: Any) -> Any:
 
 
 def test_every_bound_is_here() -> None:
-    assert {type(bound) for bound in BOUNDS} == set(MEASURES)
+    assert {type(bound) for bound in BOUNDS} == set(measured_bounds())
 
 
 @pytest.mark.parametrize("bound", BOUNDS, ids=lambda bound: type(bound).__name__)

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from headcount import bounds
-from headcount.bounds import Bound, Measured_co, RecordCap
+from headcount.bounds import Bound, Measured_co
+from headcount.bounds.counts.record_cap import RecordCap
 from headcount.engines.engine import Engine
-from headcount.engines.local.engine import MEASURES, LocalEngine
+from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from headcount.events.sources.files.formats import OPENERS, format_from_name
 from tests.contracts.rows import hostile_values
@@ -23,8 +23,8 @@ from tests.contracts.rows.raw_files import FORMATS, Format, Row, small_batches, 
 from tests.contracts.rows.roles import ROLES, Case, begins_a_row, every_case, fields_of
 from tests.contracts.support.additivity import Bench, check_sum
 from tests.contracts.support.measurements import MEASUREMENTS, Measurement, Sums, opened
-from tests.reference import engine as reference
 from tests.reference.engine import ReferenceEngine
+from tests.reference.registry import measured_bounds, references
 
 MAIN = ("csv", "jsonl", "parquet text")
 DATABASE_ROLES = ("item", "hour in Zurich", "value")
@@ -214,17 +214,9 @@ def test_every_bound_is_measured(tmp_path: Path) -> None:
     for number, measurement in enumerate(MEASUREMENTS.values()):
         case = Case(FORMATS["csv"], ROLES["item"], None)
         assert Bench(tmp_path / str(number), case.format, measurement, engine=Recording()).measure(case.ordinary())
-    assert set(MEASURES) - requested == {RecordCap}
-    exported = {
-        exported_bound
-        for exported_bound in vars(bounds).values()
-        if isinstance(exported_bound, type) and issubclass(exported_bound, Bound)
-    }
-    assert (
-        {exported_bound for exported_bound in exported if not exported_bound.__subclasses__()}
-        == set(MEASURES)
-        == set(reference.MEASURES)
-    )
+    assert set(measured_bounds()) - requested == {RecordCap}
+    assert set(measured_bounds()) == set(references())
+    assert all(engine().can(kind) for kind in measured_bounds() for engine in (LocalEngine, ReferenceEngine))
 
 
 def test_every_format_and_every_shape_is_written() -> None:

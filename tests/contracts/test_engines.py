@@ -10,14 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
-from headcount.bounds import (
-    Bound,
-    DistinctItemsSign,
-    GroupCells,
-    KeySupport,
-    KeyWeights,
-    Measured_co,
-)
+from headcount.bounds import Bound, Measured_co
+from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.keys.distinct_items_sign import DistinctItemsSign
+from headcount.bounds.keys.key_support import KeySupport
+from headcount.bounds.keys.key_weights import KeyWeights
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.engines.local.pack import pack

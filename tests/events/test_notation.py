@@ -15,7 +15,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.bounds import GroupCells, SampleRecords, UserTotals
+from headcount.bounds import SampleRecords
+from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.values.user_totals import UserTotals
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import HeadcountError
 from headcount.events.grid import Grid

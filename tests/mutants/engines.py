@@ -14,28 +14,21 @@ from numpy.typing import NDArray
 from headcount._internal.arrays import Draws
 from headcount.bounds import (
     ALL_USERS,
-    NO_SIZE_CAP,
-    PROFILE_SIZES,
+    ActivityHistogram,
     Bounded,
     BoundedCounts,
-    BoundedTopItemCounts,
-    CappedRecords,
     ClassProfile,
     CountBound,
     CountTable,
     ItemSubset,
     Norm,
-    RecordCap,
-    SparseCounts,
-    TopItemCounts,
     draws,
-    seal_activity_histogram,
-    seal_class_profile,
-    seal_counts,
-    seal_sparse_counts,
-    seal_top_item_counts,
 )
 from headcount.bounds.bounded import root_above
+from headcount.bounds.counts.class_profile import NO_SIZE_CAP, PROFILE_SIZES
+from headcount.bounds.counts.record_cap import CappedRecords, RecordCap
+from headcount.bounds.counts.sparse_user_counts import SparseCounts, UsersPerColumn
+from headcount.bounds.counts.top_item_counts import BoundedTopItemCounts, TopItemCounts
 from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
@@ -57,7 +50,7 @@ class LimitOffByOne(InParts):
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         counts = super().count(log, _with_limit(bound, bound.limit + 1), secret)
-        return seal_counts(bound, log.counting, counts.items.sensitive_values, counts.edges.sensitive_values)
+        return bound.seal(log.counting, counts.items.sensitive_values, counts.edges.sensitive_values)
 
 
 class OneRecordShort(InParts):
@@ -65,7 +58,7 @@ class OneRecordShort(InParts):
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         counts = super().count(log, _with_limit(bound, max(1, bound.limit - 1)), secret)
-        return seal_counts(bound, log.counting, counts.items.sensitive_values, counts.edges.sensitive_values)
+        return bound.seal(log.counting, counts.items.sensitive_values, counts.edges.sensitive_values)
 
 
 class _Broken(InParts):
@@ -124,8 +117,8 @@ class _Broken(InParts):
         users, columns = reference._columns(log, "items", users, cells)
         items = self.table(users, columns, of_items, bound, shape[0])
         if bound.apart:
-            return seal_counts(bound, log.counting, items, edges.reshape(2, *shape))
-        return seal_counts(bound, log.counting, items[0], edges.reshape(shape))
+            return bound.seal(log.counting, items, edges.reshape(2, *shape))
+        return bound.seal(log.counting, items[0], edges.reshape(shape))
 
     def sizes(self, log: EventLog, table: CountTable, users: Integers, cells: Integers, norm: Norm) -> Integers:
         return reference._sizes(log, table, users, cells, norm)
@@ -283,7 +276,7 @@ class DropsTheUnknownContext(_Broken):
         edges = counts.edges.sensitive_values.copy()
         if log.context is not None:
             edges[..., -1] = 0
-        return seal_counts(bound, log.counting, counts.items.sensitive_values.copy(), edges)
+        return bound.seal(log.counting, counts.items.sensitive_values.copy(), edges)
 
 
 class CountsUserOncePerTable(_Broken):
@@ -292,7 +285,7 @@ class CountsUserOncePerTable(_Broken):
     def counted(self, users: Integers, cells: Integers, log: EventLog, bound: CountBound) -> BoundedCounts:
         counts = super().counted(users, cells, log, bound)
         edges = counts.edges.sensitive_values.copy()
-        return seal_counts(bound, log.counting, edges.sum(axis=-1), edges)
+        return bound.seal(log.counting, edges.sum(axis=-1), edges)
 
 
 class ForgetsTheFirstBatch(_Broken):
@@ -383,7 +376,7 @@ class CountsUsersInEachBatch(InParts):
         for batch in log.source.batches(log.columns):
             part = replace(log, source=TableSource(pa.Table.from_batches([batch])))
             users += super().activity(part, table, most, secret).sensitive_values
-        return seal_activity_histogram(users)
+        return ActivityHistogram(table, most).seal(users)
 
 
 class CountsTheIdle(InParts):
@@ -392,7 +385,7 @@ class CountsTheIdle(InParts):
     def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
         users, cells, keys = reference._eligible(log, secret)
         records = np.bincount(reference._columns(log, table, users, cells)[0], minlength=keys.size)
-        return seal_activity_histogram(np.bincount(records.clip(1, most), minlength=most + 1)[1:])
+        return ActivityHistogram(table, most).seal(np.bincount(records.clip(1, most), minlength=most + 1)[1:])
 
 
 class CountsUsersUpTo(InParts):
@@ -400,7 +393,7 @@ class CountsUsersUpTo(InParts):
 
     def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
         users = super().activity(log, table, most, secret).sensitive_values
-        return seal_activity_histogram(np.cumsum(users[::-1])[::-1].copy())
+        return ActivityHistogram(table, most).seal(np.cumsum(users[::-1])[::-1].copy())
 
 
 class ForgetsTheMostActive(InParts):
@@ -408,7 +401,7 @@ class ForgetsTheMostActive(InParts):
 
     def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
         users = super().activity(log, table, most + 1, secret).sensitive_values
-        return seal_activity_histogram(users[:most].copy())
+        return ActivityHistogram(table, most).seal(users[:most].copy())
 
 
 class RowsUncut(InParts):
@@ -445,7 +438,7 @@ class SparseOncePerRecord(InParts):
         width = log.width if table == "items" else 1
         columns, people = np.unique(cells // width, return_counts=True)
         size = len(log.catalogue.ids) if table == "items" else log.cells
-        return seal_sparse_counts(columns.astype(np.int32), people.astype(np.int32), size)
+        return UsersPerColumn.seal(columns.astype(np.int32), people.astype(np.int32), size)
 
 
 class SparseInEachBatch(InParts):
@@ -459,7 +452,7 @@ class SparseInEachBatch(InParts):
             measured = super().sparse(part, table, secret)
             people[measured.sensitive_columns] += measured.sensitive_users
         there = np.flatnonzero(people)
-        return seal_sparse_counts(there.astype(np.int32), people[there], size)
+        return UsersPerColumn.seal(there.astype(np.int32), people[there], size)
 
 
 class SparseInEveryContext(InParts):
@@ -476,7 +469,7 @@ class SharesUndivided(InParts):
         sums = np.zeros((PROFILE_SIZES.size, bound.number), dtype=np.int64)
         for place, size in enumerate(PROFILE_SIZES.tolist()):
             sums[place] = super().shares(log, bound, secret).sensitive_values[place] * size
-        return seal_class_profile(sums, bound)
+        return bound.seal(sums)
 
 
 class SharesAtBothPowers(InParts):
@@ -485,7 +478,7 @@ class SharesAtBothPowers(InParts):
     def shares(self, log: EventLog, bound: ClassProfile, secret: bytes) -> Bounded:
         sums = super().shares(log, bound, secret).sensitive_values.copy()
         sums[:-1] += sums[1:]
-        return seal_class_profile(sums, bound)
+        return bound.seal(sums)
 
 
 class SharesAtTheLowerPower(InParts):
@@ -502,7 +495,7 @@ class SharesAtTheLowerPower(InParts):
                 for threshold in (above, max(2 * size - 1, bound.above))
             ]
             sums[size.bit_length() - 1] = (here[0] - here[1]).sum(axis=0)
-        return seal_class_profile(sums, bound)
+        return bound.seal(sums)
 
 
 class SharesOfEveryone(InParts):
@@ -527,7 +520,7 @@ class SharesInEachBatch(InParts):
         for batch in log.source.batches(log.columns):
             part = replace(log, source=TableSource(pa.Table.from_batches([batch])))
             sums += super().shares(part, bound, secret).sensitive_values
-        return seal_class_profile(sums, bound)
+        return bound.seal(sums)
 
 
 class RefinementOfAllItems(InParts):
@@ -537,7 +530,7 @@ class RefinementOfAllItems(InParts):
         everything = replace(bound, among=ItemSubset(np.arange(len(log.catalogue.ids))))
         measured = super().look(log, everything, secret)
         counts = [counts.sensitive_values[bound.among.places] for counts in measured.counts]
-        return seal_top_item_counts(measured.shares, measured.people.sensitive_values, counts, bound, log.counting)
+        return bound.seal(log.counting, measured.shares.sensitive_values, measured.people.sensitive_values, counts)
 
 
 class RefinementUnderTheNextThreshold(InParts):
@@ -547,7 +540,7 @@ class RefinementUnderTheNextThreshold(InParts):
         limits = *bound.limits[1:], bound.limits[-1] + 1
         measured = super().look(log, replace(bound, limits=limits), secret)
         counts = [counts.sensitive_values for counts in measured.counts]
-        return seal_top_item_counts(measured.shares, measured.people.sensitive_values, counts, bound, log.counting)
+        return bound.seal(log.counting, measured.shares.sensitive_values, measured.people.sensitive_values, counts)
 
 
 class RefinementPerBatch(InParts):

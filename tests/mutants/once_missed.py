@@ -13,7 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from headcount.bounds import KeySupport, KeyWeights, RatingCovariance, SampleRecords, UserValues
+from headcount.bounds import SampleRecords
+from headcount.bounds.keys.key_support import KeySupport
+from headcount.bounds.keys.key_weights import KeyWeights
+from headcount.bounds.ratings.rating_covariance import RatingCovariance
+from headcount.bounds.values.value_histograms import UserValues
 from headcount.engines.local.engine import LocalEngine
 from headcount.lab.audit.replay import wrapped_noise
 from tests.contracts.replay.case import Case
@@ -200,33 +204,34 @@ EXACT = (
     ),
 )  # fmt: skip
 
-_SUPPORT = "engines.local.measures.key_support:measure_key_support", "_Histories(users, bound.limit,"
+_SUPPORT = "bounds.keys.key_support:KeySupport.measure", "_Histories(users, self.limit,"
 LIMITS = (
     Mutant(
         "one item more than a limit above 3", *_SUPPORT,
-        "_Histories(users, bound.limit + (bound.limit > 3),", _checked(check_limits, KeySupport),
+        "_Histories(users, self.limit + (self.limit > 3),", _checked(check_limits, KeySupport),
     ),
     Mutant(
         "one item more than a limit above 3, in a replay", *_SUPPORT,
-        "_Histories(users, bound.limit + (bound.limit > 3),", replayed(larger_selections),
+        "_Histories(users, self.limit + (self.limit > 3),", replayed(larger_selections),
     ),
     Mutant(
-        "one record more than a limit above 6", "engines.local.measures.counts:_keeping",
+        "one record more than a limit above 6", "bounds.counts.count_bound:sample_settings",
         'SampleSettings(bound.limit,', 'SampleSettings(bound.limit + (bound.limit > '
         '6),', _checked(check_limits, SampleRecords),
     ),
     Mutant(
-        "weight of one item more than a limit above 4", "engines.local.measures.key_weights:_kept",
+        "weight of one item more than a limit above 4", "bounds.keys.key_weights:_kept",
         "places < most", "places < most + (most > 4)", _checked(check_limits, KeyWeights),
     ),
     Mutant(
-        "no user is above a limit above 8", "engines.local.measures.value_histograms:_weights_of_places",
+        "no user is above a limit above 8", "bounds.values.value_histograms:_weights_of_places",
         "whole > bound.limit,", "(whole > bound.limit) & (bound.limit < 9),", _checked(check_limits, UserValues),
     ),
     Mutant(
         "pairs of one item more than a limit above "
-        "5", "engines.local.measures.rating_sums:measure_rating_covariance",
-        "bound.limit,", "bound.limit + (bound.limit > 5),", _checked(check_limits, RatingCovariance),
+        "5", "bounds.ratings.rating_covariance:RatingCovariance.measure",
+        'clipping = self.limit,', 'clipping = self.limit + (self.limit > 5),',
+        _checked(check_limits, RatingCovariance),
     ),
 )  # fmt: skip
 

@@ -63,7 +63,8 @@ class Plant:
 
 _BOUNDS = "__import__('headcount.bounds').bounds"
 _ACTIVITY = f"{_BOUNDS}.ActivityHistogram('items', 99)"
-_USERS = f"engine.measure(log, {_BOUNDS}.Raters(), bytes(16)).sensitive_values[0]"
+_USERS = f"engine.measure(log, {_BOUNDS}.ratings.rating_bound.Raters(), bytes(16)).sensitive_values[0]"
+_TAG_WEIGHTS = f"engine.measure(tagged, {_BOUNDS}.tags.tag_weights.TagWeights(norm), NO_SECRET).sensitive_values"
 
 
 def _resealed(values: str, like: str) -> str:
@@ -91,7 +92,7 @@ ISSUE = (
     Plant(
         "kept tags are chosen by exact weights", "tags", "tags", "methods.tags.model:TagModel.release",
         "exact = engine.measure(tagged, measured.next(norm), NO_SECRET)",
-        f"exact = engine.measure(tagged, {_BOUNDS}.TagWeights(norm), NO_SECRET).sensitive_values\n"
+        f"exact = {_TAG_WEIGHTS}\n"
         "    kept = measured.kept_tags; kept.sort(); kept[:] = sorted((-exact).argsort()[: kept.size])\n"
         "    exact = engine.measure(tagged, measured.next(norm), NO_SECRET)",
     ),
@@ -105,9 +106,9 @@ ISSUE = (
 
 COUNTS = (
     Plant(
-        "one record more is kept than is declared", "counts", "sra", "bounds.counts.count_bound:seal_counts",
+        "one record more is kept than is declared", "counts", "sra", "bounds.counts.count_bound:CountBound.seal",
         "return BoundedCounts(sealed(items), sealed(edges))",
-        "bound = bound if bound.limit == 1 else type(bound)(bound.limit - 1)\n"
+        "self = self if self.limit == 1 else type(self)(self.limit - 1)\n"
         "    return BoundedCounts(sealed(items), sealed(edges))",
     ),
     Plant(
@@ -229,8 +230,8 @@ RANKINGS = (
 SELECTION = (
     Plant(
         "two items more of each person count", "selection", "selection",
-        "engines.local.measures.key_support:measure_key_support",
-        "_Histories(users, bound.limit,", "_Histories(users, bound.limit + 2,",
+        "bounds.keys.key_support:KeySupport.measure",
+        "_Histories(users, self.limit,", "_Histories(users, self.limit + 2,",
     ),
     Plant(
         "no noise before the "
@@ -265,13 +266,13 @@ SELECTION = (
         'self._source)', "weights.sensitive_weights",
     ),
     Plant(
-        "people spread twice the weight", "selection", "selection", "engines.local.measures.key_weights:_roots",
+        "people spread twice the weight", "selection", "selection", "bounds.keys.key_weights:_roots",
         'UNITS["roots"] ** 2 * squares', '4 * UNITS["roots"] ** 2 * squares',
     ),
     Plant(
         "people name all of their "
-        "items", "selection", "selection", "engines.local.measures.key_weights:measure_key_weights",
-        "codes = codes[_first(users, -by, _draws(held, users, codes, secret))]", 'passes',
+        "items", "selection", "selection", "bounds.keys.key_weights:KeyWeights.measure",
+        "codes = codes[_first(users, -by, held.draws_of(users, codes, secret))]", 'passes',
     ),
     Plant(
         "which way is taken hangs on the exact variety", "selection", "selection",
@@ -291,17 +292,17 @@ SELECTION = (
 TOTALS = (
     Plant(
         "a person counts once per record among the people", "totals", "totals",
-        "bounds.values.user_totals:seal_user_totals",
-        'Bounded(_total((records > 0).astype(np.int64)), _sensitivity_of_one_value(1), SEAL)',
-        'Bounded(_total(np.minimum(records, 2)), _sensitivity_of_one_value(1), SEAL)',
+        "bounds.values.user_totals:UserTotals.seal",
+        'Bounded(_total((records > 0).astype(np.int64)), Sensitivity.of_l1(1), SEAL)',
+        'Bounded(_total(np.minimum(records, 2)), Sensitivity.of_l1(1), SEAL)',
     ),
     Plant(
-        "records beyond the limit count", "totals", "totals", "bounds.values.user_totals:seal_user_totals",
+        "records beyond the limit count", "totals", "totals", "bounds.values.user_totals:UserTotals.seal",
         "counted = np.clip(records, 0, limit)", "counted = np.clip(records, 0, limit + 1)",
     ),
     Plant(
         "the sum of heavy people is not shared out", "totals", "totals",
-        "bounds.values.user_totals:seal_user_totals",
+        "bounds.values.user_totals:UserTotals.seal",
         "np.clip(part, -most, most)", "distances",
     ),
     Plant(
@@ -316,13 +317,13 @@ TOTALS = (
     ),
     Plant(
         "records beyond the limit weigh as much", "totals", "totals",
-        "engines.local.measures.value_histograms:_weights_of_places",
+        "bounds.values.value_histograms:_weights_of_places",
         "whole > bound.limit", "whole > bound.limit + 1",
     ),
     Plant(
         "people count in all of their groups", "totals", "totals",
-        "engines.local.measures.value_histograms:measure_user_groups",
-        "< bound.limit]", "< bound.limit + 1]",
+        "bounds.values.value_histograms:UserGroups.measure",
+        "< self.limit]", "< self.limit + 1]",
     ),
     Plant(
         "a fifth of the spread of ranks is "
@@ -356,7 +357,7 @@ NEIGHBOURS = (
     Plant(
         "departures are longer than is declared", "neighbours", "neighbours",
         "bounds.ratings.centered_cooccurrence:centered_cooccurrence_sensitivity",
-        'l2_squared=COOCCURRENCE_NORM**2', 'l2_squared=COOCCURRENCE_NORM**2 // 2',
+        'of_l2(COOCCURRENCE_NORM,', 'of_l2(COOCCURRENCE_NORM * 7 // 10,',
     ),
     Plant(
         "shares go by the exact number of people", "neighbours", "neighbours",
@@ -378,8 +379,8 @@ NEIGHBOURS = (
     ),
     Plant(
         "half of the sensitivity of likings is declared", "neighbours", "neighbours",
-        "bounds.ratings.factor_gradients:factor_gradients_sensitivity",
-        'l2_squared=GRADIENT_NORM**2', 'l2_squared=GRADIENT_NORM**2 // 2',
+        "bounds.ratings.factor_gradients:FactorGradients.sensitivity",
+        'of_l2(GRADIENT_NORM,', 'of_l2(GRADIENT_NORM * 7 // 10,',
     ),
     Plant(
         "tastes are made with the exact number of people", "neighbours", "neighbours",
@@ -389,13 +390,13 @@ NEIGHBOURS = (
     ),
     Plant(
         "half of the sensitivity of pairs is declared", "neighbours", "neighbours",
-        "bounds.ratings.rating_bounds:seal_rating_covariance",
-        '_norm_sensitivity(bound.limit * FIXED_POINT,', '_norm_sensitivity(bound.limit * FIXED_POINT // 2,',
+        "bounds.ratings.rating_covariance:RatingCovariance.sensitivity",
+        'self.limit * FIXED_POINT', 'self.limit * FIXED_POINT // 2',
     ),
     Plant(
         "half of the sensitivity of offsets is declared", "neighbours", "neighbours",
-        "bounds.ratings.rating_bounds:seal_rating_offsets",
-        '_norm_sensitivity(bound.limit * UNITS_PER_STAR,', '_norm_sensitivity(bound.limit * UNITS_PER_STAR // 2,',
+        "bounds.ratings.rating_offsets:RatingOffsets.sensitivity",
+        'self.limit * UNITS_PER_STAR', 'self.limit * UNITS_PER_STAR // 2',
     ),
     Plant(
         "items that nobody rated have no offset", "neighbours", "neighbours",
@@ -416,7 +417,7 @@ TAGS = (
     ),
     Plant(
         "weights of many tags are rounded "
-        "up", "tags", "tags", "engines.local.measures.tag_weights:_weights_by_number",
+        "up", "tags", "tags", "bounds.tags.tag_weights:_weights_by_number",
         "math.isqrt(whole // n) if norm == \"l2\" else whole // n", "math.isqrt(whole // n) + 1",
     ),
     Plant(
@@ -434,7 +435,7 @@ TAGS = (
         "topics are of exact tags", "tags", "tags", "methods.tags.model:TagModel.release",
         "measured.take(add_noise(exact, grants[\"pairs\"], noise), norm)",
         "measured.take(add_noise(exact, grants[\"pairs\"], noise), norm)\n"
-        f"    weights = engine.measure(tagged, {_BOUNDS}.TagWeights(norm), NO_SECRET).sensitive_values\n"
+        f"    weights = {_TAG_WEIGHTS}\n"
         "    measured.kept_tags = measured.kept_tags[: max(1, int((weights[measured.kept_tags] > 0).sum()))]",
     ),
 )  # fmt: skip

@@ -23,7 +23,9 @@ from scipy import stats
 from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteGaussian
 from headcount.accounting.zcdp import rho_for
-from headcount.bounds import Bounded, SampleRecords, SampleUsers, WeightToThreshold, count_scores, seal_counts
+from headcount.bounds import Bounded, SampleRecords, WeightToThreshold
+from headcount.bounds.counts.sample_records import SampleUsers
+from headcount.bounds.scores.candidate_scores import count_scores
 from headcount.errors import GrantError, HeadcountError, UsageError
 from headcount.noise import (
     OperatingSystemNoise,
@@ -55,7 +57,8 @@ deltas = st.integers(1, 40).map(lambda n: Decimal(3).scaleb(-n))
 
 def counts(values: list[int], limit: int = 2, bound: Any = SampleRecords) -> Bounded:
     exact = np.array(values, dtype=np.int64)
-    return seal_counts(bound(limit), "users", exact, exact[:, None]).items
+    sealed: Bounded = bound(limit).seal("users", exact, exact[:, None]).items
+    return sealed
 
 
 # The law
@@ -260,7 +263,7 @@ def test_what_cannot_be_done_is_refused_and_costs_nothing(epsilon: str, delta: s
 @pytest.mark.parametrize("size", [0, 1, 5_000])
 def test_add_spends_the_grant_and_keeps_the_shape(source: Any, size: int) -> None:
     exact = np.zeros((size, 3), dtype=np.int64)
-    bounded = seal_counts(SampleRecords(4), "users", exact[:, 0].copy(), exact).edges
+    bounded = SampleRecords(4).seal("users", exact[:, 0].copy(), exact).edges
     grant = Grant("0.5", "1e-6")
     noisy = add_noise(bounded, grant, source)
     assert noisy.values.shape == (size, 3)

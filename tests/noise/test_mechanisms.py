@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import Bounded, SampleRecords, Sensitivity, seal_counts
+from headcount.bounds import Bounded, SampleRecords, Sensitivity
 from headcount.errors import GrantError, HeadcountError, UsageError
 from headcount.noise import OperatingSystemNoise, SeededNoise, add_noise, laplace, scale_for
 from headcount.noise.laplace import confirm
@@ -32,7 +32,7 @@ limits = st.one_of(st.integers(1, 100), st.integers(1, MOST), st.integers(MOST -
 
 def counts(values: list[int], limit: int = 2) -> Bounded:
     exact = np.array(values, dtype=np.int64)
-    return seal_counts(SampleRecords(limit), "records", exact, exact[:, None]).items
+    return SampleRecords(limit).seal("records", exact, exact[:, None]).items
 
 
 @given(limits, epsilons)
@@ -72,7 +72,7 @@ def test_opendp_confirms_every_scale_and_refuses_a_smaller_one(l1: int, epsilon:
 @pytest.mark.parametrize("size", [0, 1, 5_000])
 def test_add_spends_the_grant_and_keeps_the_shape(source: Any, size: int) -> None:
     exact = np.zeros((size, 3), dtype=np.int64)
-    bounded = seal_counts(SampleRecords(2), "records", exact[:, 0].copy(), exact).edges
+    bounded = SampleRecords(2).seal("records", exact[:, 0].copy(), exact).edges
     grant = Grant("0.5")
     noisy = add_noise(bounded, grant, source)
     assert noisy.values.shape == (size, 3)

@@ -7,18 +7,19 @@ from collections import defaultdict
 
 import numpy as np
 
-from headcount.bounds import (
+from headcount.bounds import Bounded
+from headcount.bounds.ratings.centered_cooccurrence import (
     COOCCURRENCE_FACTOR,
     COOCCURRENCE_NORM,
-    Bounded,
     CenteredCooccurrence,
-    seal_centered_cooccurrence,
 )
 from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
+from tests.reference.registry import measures
 
 
+@measures(CenteredCooccurrence)
 def sum_centered_cooccurrence(log: EventLog, bound: CenteredCooccurrence, secret: bytes) -> Bounded:
     """Write each person's departure out, as long as it may be, and multiply each two of its numbers."""
     rows = collect_rows(EncodedLog(log, bound.reading(log)))
@@ -30,7 +31,7 @@ def sum_centered_cooccurrence(log: EventLog, bound: CenteredCooccurrence, secret
         own = [int(item in items) for item in bound.items.tolist()]
         departure = next(candidate for candidate in _tried(own, bound.common.tolist()) if _is_short(candidate))
         sums += np.array([value * other for value, other in itertools.combinations(departure, 2)], dtype=np.int64)
-    return seal_centered_cooccurrence(sums, bound)
+    return bound.seal(sums)
 
 
 def _tried(own: list[int], common: list[int]) -> itertools.chain[list[int]]:

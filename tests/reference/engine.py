@@ -1,10 +1,9 @@
-"""The reference engine: counts, user activity and class profiles with NumPy, and a table of all measurements."""
+"""The reference engine: counts, user activity and class profiles with NumPy."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -13,69 +12,35 @@ import numpy as np
 from headcount._internal.arrays import Draws, Integers
 from headcount.bounds import (
     FIXED_POINT,
-    PROFILE_SIZES,
     ActivityHistogram,
     Bound,
     Bounded,
     BoundedCounts,
-    BoundedTopItemCounts,
-    CappedRecords,
-    CenteredCooccurrence,
     ClassProfile,
     CountBound,
     CountTable,
-    DistinctItemsSign,
-    FactorGradients,
-    GroupCells,
     KeepTopScored,
-    KeySupport,
-    KeyWeights,
-    Marginals,
     Measured_co,
     Norm,
-    Raters,
-    RatingCovariance,
-    RatingOffsets,
-    RecordCap,
-    SampledItemPairs,
     SampleRecords,
-    SampleUsers,
-    SparseCounts,
-    Taggers,
-    TagMarginals,
-    TagPairs,
-    TagWeights,
-    TopItemCounts,
-    UserGroups,
-    UsersPerColumn,
-    UserTotals,
-    UserValues,
     WeightToThreshold,
     columns_of,
     draws,
-    seal_activity_histogram,
-    seal_class_profile,
-    seal_counts,
-    seal_sampled_item_pairs,
-    seal_sparse_counts,
-    seal_top_item_counts,
 )
+from headcount.bounds.counts.class_profile import PROFILE_SIZES
+from headcount.bounds.counts.record_cap import CappedRecords, RecordCap
+from headcount.bounds.counts.sample_records import SampleUsers
+from headcount.bounds.counts.sparse_user_counts import SparseCounts, UsersPerColumn
+from headcount.bounds.counts.top_item_counts import BoundedTopItemCounts, TopItemCounts
+from headcount.bounds.ratings.sampled_item_pairs import SampledItemPairs
 from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.id_table import raw_ids
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
-from tests.reference.centered_cooccurrence import sum_centered_cooccurrence
-from tests.reference.factor_gradients import sum_factor_gradients
-from tests.reference.grid_cells import count_grid_cells
-from tests.reference.key_support import count_key_support
-from tests.reference.key_weights import sum_distinct_items_signs, sum_key_weights
-from tests.reference.marginals import count_marginals
-from tests.reference.ratings import count_raters, sum_rating_covariance, sum_rating_offsets
-from tests.reference.tag_weights import sum_tag_weights
-from tests.reference.totals import sum_totals
-from tests.reference.values import count_groups, sum_values
+from tests.reference.registry import measures, references
 
 
+@measures(SampleRecords, SampleUsers, KeepTopScored, WeightToThreshold)
 def counts(log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
     """Keep, per user, the records of smallest priority, or weigh them all, and count."""
     users, cells, keys = _eligible(log, secret)
@@ -89,9 +54,10 @@ def counts(log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
     items = _weighed(*_columns(log, "items", users, cells), sizes[0], bound, shape[0])
     edges = _weighed(*_columns(log, "edges", users, cells), sizes[1], bound, log.cells)
     groups = (2,) if bound.apart else ()
-    return seal_counts(bound, log.counting, items.reshape(*groups, -1), edges.reshape(*groups, *shape))
+    return bound.seal(log.counting, items.reshape(*groups, -1), edges.reshape(*groups, *shape))
 
 
+@measures(SampledItemPairs)
 def sampled_pairs(log: EventLog, bound: SampledItemPairs, secret: bytes) -> Bounded:
     """Keep records as counts do, and count each two items that a user's are about."""
     users, cells, keys = _eligible(log, secret)
@@ -101,9 +67,10 @@ def sampled_pairs(log: EventLog, bound: SampledItemPairs, secret: bytes) -> Boun
         mine = sorted({*(cells[users == user] // log.width).tolist()} & {*bound.items.tolist()})
         for pair in itertools.combinations(mine, 2):
             numbers[pair] += 1
-    return seal_sampled_item_pairs(np.array([*numbers.values()], dtype=np.int64), bound)
+    return bound.seal(np.array([*numbers.values()], dtype=np.int64))
 
 
+@measures(ActivityHistogram)
 def activity(log: EventLog, bound: ActivityHistogram, secret: bytes) -> Bounded:
     """Count the users by the number of their records."""
     users, cells, _ = _eligible(log, secret)
@@ -111,9 +78,10 @@ def activity(log: EventLog, bound: ActivityHistogram, secret: bytes) -> Bounded:
     records = _sizes(log, bound.table, users, cells, bound.norm)
     there = np.minimum(records[records > 0], bound.most)
     places = np.searchsorted(bound.ends, there) if bound.ends else there - 1
-    return seal_activity_histogram(np.bincount(places, minlength=bound.places).astype(np.int64))
+    return bound.seal(np.bincount(places, minlength=bound.places).astype(np.int64))
 
 
+@measures(ClassProfile)
 def shares(log: EventLog, bound: ClassProfile, secret: bytes) -> Bounded:
     """Spread each user over the classes of their records, at the two powers of two around their size."""
     users, cells, _ = _eligible(log, secret)
@@ -131,9 +99,10 @@ def shares(log: EventLog, bound: ClassProfile, secret: bytes) -> Bounded:
             sums[power, kind] += share - further
             if further:
                 sums[power + 1, kind] += further
-    return seal_class_profile(sums, bound)
+    return bound.seal(sums)
 
 
+@measures(TopItemCounts)
 def look(log: EventLog, bound: TopItemCounts, secret: bytes) -> BoundedTopItemCounts:
     """Spread people over classes, and look at each of them once more, as far as they have some items."""
     users, cells, _ = _eligible(log, secret)
@@ -151,9 +120,10 @@ def look(log: EventLog, bound: TopItemCounts, secret: bytes) -> BoundedTopItemCo
             weight = FIXED_POINT if size <= limit else weight_above(size, bound.under(limit))
             np.add.at(weighed[place], mine, min(weight, user_weight))
     counted = list(weighed[:, bound.among.places])
-    return seal_top_item_counts(shares(log, bound.shares, secret), people, counted, bound, log.counting)
+    return bound.seal(log.counting, shares(log, bound.shares, secret).sensitive_values, people, counted)
 
 
+@measures(RecordCap)
 def records(log: EventLog, bound: RecordCap, secret: bytes) -> CappedRecords:
     """Sort the records by the number of records that their users have."""
     users, cells, keys = _eligible(log, secret)
@@ -168,44 +138,13 @@ def records(log: EventLog, bound: RecordCap, secret: bytes) -> CappedRecords:
     return CappedRecords(sums, ends, columns[order].astype(np.int32), width=width, most=bound.most)
 
 
+@measures(UsersPerColumn)
 def people(log: EventLog, bound: UsersPerColumn, secret: bytes) -> SparseCounts:
     """Count the people behind each column that somebody is in."""
     log = replace(log, counting="users")
     users, cells, _ = _eligible(log, secret)
     columns, many = np.unique(_columns(log, bound.table, users, cells)[1], return_counts=True)
-    return seal_sparse_counts(columns.astype(np.int32), many.astype(np.int32), columns_of(log, bound.table))
-
-
-MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
-    SampleRecords: counts,
-    SampleUsers: counts,
-    KeepTopScored: counts,
-    WeightToThreshold: counts,
-    ActivityHistogram: activity,
-    ClassProfile: shares,
-    TopItemCounts: look,
-    RecordCap: records,
-    UsersPerColumn: people,
-    KeySupport: count_key_support,
-    KeyWeights: sum_key_weights,
-    DistinctItemsSign: sum_distinct_items_signs,
-    UserGroups: count_groups,
-    UserTotals: sum_totals,
-    UserValues: sum_values,
-    GroupCells: count_grid_cells,
-    Marginals: count_marginals,
-    Raters: count_raters,
-    RatingOffsets: sum_rating_offsets,
-    RatingCovariance: sum_rating_covariance,
-    SampledItemPairs: sampled_pairs,
-    CenteredCooccurrence: sum_centered_cooccurrence,
-    FactorGradients: sum_factor_gradients,
-    Taggers: sum_tag_weights,
-    TagWeights: sum_tag_weights,
-    TagMarginals: sum_tag_weights,
-    TagPairs: sum_tag_weights,
-}
-"""How each kind of bound is measured: by code that no other engine shares."""
+    return UsersPerColumn.seal(columns.astype(np.int32), many.astype(np.int32), columns_of(log, bound.table))
 
 
 class ReferenceEngine:
@@ -217,12 +156,12 @@ class ReferenceEngine:
     """
 
     def can(self, kind: type[Bound[Any]]) -> bool:
-        """Say whether bounds of a kind can be measured: all that come with Headcount can."""
-        return kind in MEASURES
+        """Say whether bounds of a kind can be measured: all that have a reference can."""
+        return kind in references()
 
     def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
         """Add up, over all people, what the bound makes of each person's own records and own draws."""
-        measured: Measured_co = MEASURES[type(bound)](log, bound, secret)
+        measured: Measured_co = references()[type(bound)](log, bound, secret)
         return measured
 
 

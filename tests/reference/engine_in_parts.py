@@ -9,17 +9,14 @@ from headcount.bounds import (
     Bound,
     Bounded,
     BoundedCounts,
-    BoundedTopItemCounts,
-    CappedRecords,
     ClassProfile,
     CountBound,
     CountTable,
     Measured_co,
-    RecordCap,
-    SparseCounts,
-    TopItemCounts,
-    UsersPerColumn,
 )
+from headcount.bounds.counts.record_cap import CappedRecords, RecordCap
+from headcount.bounds.counts.sparse_user_counts import SparseCounts, UsersPerColumn
+from headcount.bounds.counts.top_item_counts import BoundedTopItemCounts, TopItemCounts
 from headcount.events.log import EventLog
 from tests.reference.engine import ReferenceEngine
 

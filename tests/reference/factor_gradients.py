@@ -7,21 +7,20 @@ import math
 
 import numpy as np
 
-from headcount.bounds import (
+from headcount.bounds import Bounded
+from headcount.bounds.ratings.factor_gradients import (
     GRADIENT_NORM,
     MAX_FACTOR,
-    PRIOR_RATING,
-    PRIOR_RATINGS,
     PRODUCT_DIVISOR,
-    UNITS_PER_STAR,
-    Bounded,
     FactorGradients,
-    seal_factor_gradients,
 )
+from headcount.bounds.ratings.rating_bound import PRIOR_RATING, PRIOR_RATINGS, UNITS_PER_STAR
 from headcount.events.log import EventLog
 from tests.reference.ratings import LESS, cut_rating, people
+from tests.reference.registry import measures
 
 
+@measures(FactorGradients)
 def sum_factor_gradients(log: EventLog, bound: FactorGradients, secret: bytes) -> Bounded:
     """Work out each person's taste, what it says of the items that they rated, and how short that must be."""
     depth = bound.factors.shape[1]
@@ -42,7 +41,7 @@ def sum_factor_gradients(log: EventLog, bound: FactorGradients, secret: bytes) -
         sums += [math.trunc(factor * (len(away) * value) / PRODUCT_DIVISOR) for value in both]
         for item, offset in away.items():
             liked[place[item]] += [math.trunc(factor * (offset * component)) for component in taste]
-    return seal_factor_gradients(np.concatenate([liked.ravel(), sums]), bound)
+    return bound.seal(np.concatenate([liked.ravel(), sums]))
 
 
 def _taste(factors: list[list[int]], away: list[int], depth: int) -> list[int]:

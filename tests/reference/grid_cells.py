@@ -8,11 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from headcount._internal.arrays import Draws
-from headcount.bounds import Bounded, GroupCells, draws, seal_group_cells
+from headcount.bounds import Bounded, draws
+from headcount.bounds.grid.group_cells import GroupCells
 from headcount.events.log import EventLog
+from tests.reference.registry import measures
 from tests.reference.rows import Name, in_cells
 
 
+@measures(GroupCells)
 def count_grid_cells(log: EventLog, bound: GroupCells, secret: bytes) -> Bounded:
     """Count at most so many records of each person, and at most so many people of each group, per cell.
 
@@ -26,7 +29,7 @@ def count_grid_cells(log: EventLog, bound: GroupCells, secret: bytes) -> Bounded
     counts = np.zeros(bound.grid.cells, dtype=np.int64)
     for cell in kept_cells(log, bound, secret):
         counts[cell] += 1
-    return seal_group_cells(bound, counts)
+    return bound.seal(counts)
 
 
 def kept_cells(log: EventLog, bound: GroupCells, secret: bytes) -> Iterator[int]:

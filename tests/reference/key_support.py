@@ -6,13 +6,16 @@ from collections import Counter
 
 import numpy as np
 
-from headcount.bounds import BoundedKeySupport, KeySupport, draws, seal_key_support
+from headcount.bounds import draws
+from headcount.bounds.keys.key_support import BoundedKeySupport, KeySupport
 from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.id_table import raw_ids
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
+from tests.reference.registry import measures
 
 
+@measures(KeySupport)
 def count_key_support(log: EventLog, bound: KeySupport, secret: bytes) -> BoundedKeySupport:
     """Hold every record, choose each person's context and items, and count."""
     coded = EncodedLog(log, bound.reading(log))
@@ -38,4 +41,4 @@ def count_key_support(log: EventLog, bound: KeySupport, secret: bytes) -> Bounde
         items = np.array(sorted({item for context, item in history if context == chosen}))
         order = np.argsort(draws.item_draws(np.repeat(key, items.size), item_keys[items]), kind="stable")
         people[items[order][: bound.limit]] += 1
-    return seal_key_support(coded.items.ids, people, bound.limit)
+    return KeySupport(bound.limit).seal(coded.items.ids, people)

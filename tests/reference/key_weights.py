@@ -7,29 +7,26 @@ from collections import Counter
 
 import numpy as np
 
-from headcount.bounds import (
-    Bounded,
-    BoundedKeyWeights,
-    DistinctItemsSign,
-    KeyWeights,
-    distinct_items_sign,
-    draws,
-    seal_distinct_items_sign,
-    seal_key_weights,
-)
-from headcount.bounds.keys.key_weights import UNITS
+from headcount.bounds import Bounded, draws
+from headcount.bounds.keys.distinct_items_sign import DistinctItemsSign, distinct_items_sign
+from headcount.bounds.keys.key_weights import UNITS, BoundedKeyWeights, KeyWeights
 from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.id_table import raw_ids
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
+from tests.reference.registry import measures
 
 
+@measures(DistinctItemsSign)
 def sum_distinct_items_signs(log: EventLog, bound: DistinctItemsSign, secret: bytes) -> Bounded:
     """Count each person's items, and add up what that amounts to."""
     sizes = [len(items) for _, items in _baskets(EncodedLog(log, bound.reading(log)), secret)]
-    return seal_distinct_items_sign(sum(int(distinct_items_sign(np.array([size]))[0]) for size in sizes if size))
+    return DistinctItemsSign().seal(
+        np.array([sum(int(distinct_items_sign(np.array([size]))[0]) for size in sizes if size)])
+    )
 
 
+@measures(KeyWeights)
 def sum_key_weights(log: EventLog, bound: KeyWeights, secret: bytes) -> BoundedKeyWeights:
     """Let every person give what the rule says."""
     coded = EncodedLog(log, bound.reading(log))
@@ -57,7 +54,7 @@ def sum_key_weights(log: EventLog, bound: KeyWeights, secret: bytes) -> BoundedK
                 most = next(weight for number, weight in bound.ceilings if len(kept) <= number)
                 root = math.isqrt(UNITS["roots"] ** 2 * hinted[item] ** 2 // squares)
                 given[item], there[item] = given[item] + min(root, most), True
-    return seal_key_weights(ids, np.array(given, dtype=np.int64), np.array(there, dtype=np.bool_), bound)
+    return bound.seal(ids, np.array(given, dtype=np.int64), np.array(there, dtype=np.bool_))
 
 
 def _draw(user: int, item: int) -> int:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from headcount.bounds import BoundedTables, Marginals, seal_marginals
+from headcount.bounds.grid.marginals import BoundedTables, Marginals
 from headcount.events.log import EventLog
 from tests.reference.grid_cells import kept_cells
+from tests.reference.registry import measures
 
 
+@measures(Marginals)
 def count_marginals(log: EventLog, bound: Marginals, secret: bytes) -> BoundedTables:
     """Count every kept record once in each table.
 
     >>> import pyarrow as pa
-    >>> from headcount.bounds import GroupCells
+    >>> from headcount.bounds.grid.group_cells import GroupCells
     >>> from headcount.events.grid import Grid
     >>> from headcount.events.user_table import read_people
     >>> log = read_people(pa.table({"who": ["ann", "bob"], "age": [30, 70], "size": [1, 1]}), user="who")
@@ -31,4 +33,4 @@ def count_marginals(log: EventLog, bound: Marginals, secret: bytes) -> BoundedTa
             bins.insert(0, own)
         for table, columns in zip(tables, bound.tables, strict=True):
             table[tuple(bins[place] for place in columns)] += 1
-    return seal_marginals(bound, tables)
+    return bound.seal(tables)

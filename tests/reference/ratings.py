@@ -8,32 +8,32 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from headcount.bounds import (
+from headcount.bounds import Bounded
+from headcount.bounds.ratings.rating_bound import (
     MAX_RESIDUAL,
     PRIOR_RATING,
     PRIOR_RATINGS,
     UNITS_PER_STAR,
-    Bounded,
+    WHOLE_RANGE,
     Raters,
-    RatingCovariance,
-    RatingOffsets,
-    seal_raters,
-    seal_rating_covariance,
-    seal_rating_offsets,
 )
-from headcount.engines.local.measures.ratings import WHOLE_RANGE
+from headcount.bounds.ratings.rating_covariance import RatingCovariance
+from headcount.bounds.ratings.rating_offsets import RatingOffsets
 from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
+from tests.reference.registry import measures
 
 LESS = 1 - 2.0**-31
 
 
+@measures(Raters)
 def count_raters(log: EventLog, bound: Raters, secret: bytes) -> Bounded:
     """Count the people who rated, or have, anything."""
-    return seal_raters(len(list(people(log))))
+    return Raters().seal(np.array([len(list(people(log)))]))
 
 
+@measures(RatingOffsets)
 def sum_rating_offsets(log: EventLog, bound: RatingOffsets, secret: bytes) -> Bounded:
     """Add up how far ratings lie from their users' means, and how many there are."""
     sums = np.zeros((2, len(log.catalogue.ids)), dtype=np.int64)
@@ -50,9 +50,10 @@ def sum_rating_offsets(log: EventLog, bound: RatingOffsets, secret: bytes) -> Bo
         for item, offset in away.items():
             sums[0, item] += math.trunc(factor * offset * 10.0 / 9.0)
             sums[1, item] += math.trunc(factor * 512)
-    return seal_rating_offsets(sums, bound)
+    return bound.seal(sums)
 
 
+@measures(RatingCovariance)
 def sum_rating_covariance(log: EventLog, bound: RatingCovariance, secret: bytes) -> Bounded:
     """Add up products of what users gave two items, or how many have both."""
     size, place = bound.items.size, {int(item): at for at, item in enumerate(bound.items)}
@@ -77,7 +78,7 @@ def sum_rating_covariance(log: EventLog, bound: RatingCovariance, secret: bytes)
         for number, (at, first_rating) in enumerate(cut):
             for other, two in cut[number + 1 :]:
                 table[at, other] += first_rating * two
-    return seal_rating_covariance(table[np.triu_indices(size, 1)], bound)
+    return bound.seal(table[np.triu_indices(size, 1)])
 
 
 def people(log: EventLog) -> Iterator[dict[int, int]]:

@@ -10,22 +10,22 @@ from itertools import combinations
 import numpy as np
 
 from headcount._internal.arrays import Integers
-from headcount.bounds import (
-    FIXED_POINT,
+from headcount.bounds import FIXED_POINT, Bounded, Norm
+from headcount.bounds.tags.tag_weights import (
     TAG_PAIR_WEIGHT,
-    Bounded,
-    Norm,
     TagBound,
+    Taggers,
     TagMarginals,
     TagPairs,
     TagWeights,
-    seal_tag_weights,
 )
 from headcount.events.log import EventLog
 from headcount.events.tag_log import TagLog
+from tests.reference.registry import measures
 from tests.reference.rows import Name, assignments
 
 
+@measures(Taggers, TagWeights, TagMarginals, TagPairs)
 def sum_tag_weights(log: EventLog, bound: TagBound, secret: bytes) -> Bounded:
     """Add up what a bound makes of each person's assignments.
 
@@ -47,7 +47,7 @@ def sum_tag_weights(log: EventLog, bound: TagBound, secret: bytes) -> Bounded:
     if isinstance(bound, TagMarginals):
         resources = [{resource for resource, _ in own} for own in people]
         sums = np.concatenate([sums, _summed(resources, len(tagged.catalogue.ids), bound.norm)])
-    return seal_tag_weights(bound, tagged, sums)
+    return bound.seal(tagged, sums)
 
 
 def _pairs(people: list[set[tuple[int, int]]], bound: TagPairs) -> Integers:

@@ -6,11 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from headcount.bounds import BoundedTotals, FixedRange, UserTotals, seal_user_totals
+from headcount.bounds.values.user_totals import BoundedTotals, FixedRange, UserTotals
 from headcount.events.log import EventLog
+from tests.reference.registry import measures
 from tests.reference.rows import Name, with_values
 
 
+@measures(UserTotals)
 def sum_totals(log: EventLog, bound: UserTotals, secret: bytes) -> BoundedTotals:
     """Add up how many records each person adds, ``limit`` at most, and how much to the sum of distances.
 
@@ -29,9 +31,9 @@ def sum_totals(log: EventLog, bound: UserTotals, secret: bytes) -> BoundedTotals
             distances[who] = distances.get(who, 0) + many * _distance(value, within)
     kept = np.array([min(many, limit) for many in records.values()], dtype=np.int64)
     if within is None:
-        return seal_user_totals(kept, None, bound)
+        return bound.seal(kept, None)
     sums = [_part(_wrapped(distances.get(who, 0)), many, limit, within) for who, many in records.items()]
-    return seal_user_totals(kept, np.array(sums, dtype=np.int64), bound)
+    return bound.seal(kept, np.array(sums, dtype=np.int64))
 
 
 def _distance(value: float, within: FixedRange) -> int:

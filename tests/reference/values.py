@@ -6,14 +6,17 @@ from bisect import bisect_right
 
 import numpy as np
 
-from headcount.bounds import Bounded, UserGroups, UserValues, seal_user_groups, seal_user_values
+from headcount.bounds import Bounded
+from headcount.bounds.values.value_histograms import UserGroups, UserValues
 from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.id_table import raw_ids
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
+from tests.reference.registry import measures
 from tests.reference.rows import Name
 
 
+@measures(UserValues)
 def sum_values(log: EventLog, bound: UserValues, secret: bytes) -> Bounded:
     """Weigh the records of each person, and let each weight stand for itself.
 
@@ -30,9 +33,10 @@ def sum_values(log: EventLog, bound: UserValues, secret: bytes) -> Bounded:
             weighed = bound.unit * so_far if whole <= bound.limit else (2 * bound.most * so_far // whole + 1) // 2
             sums[place // size, place % size] += weighed - given
             given = weighed
-    return seal_user_values(sums, bound)
+    return bound.seal(sums)
 
 
+@measures(UserGroups)
 def count_groups(log: EventLog, bound: UserGroups, secret: bytes) -> Bounded:
     """Count each person in the groups where they have the most records.
 
@@ -44,7 +48,7 @@ def count_groups(log: EventLog, bound: UserGroups, secret: bytes) -> Bounded:
     for mine in _people(log, bound.weighed):
         for group in sorted(mine, key=lambda group: (-mine[group], group))[: bound.limit]:
             people[group] += 1
-    return seal_user_groups(people, bound)
+    return bound.seal(people)
 
 
 def _people(log: EventLog, bound: UserValues) -> list[dict[int, int]]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headcount.accounting.budget import Cost, Grant
-from headcount.bounds import SampleRecords, seal_counts
+from headcount.bounds import SampleRecords
 from headcount.events.log import EventLog
 from headcount.methods.counts.simple_random import SimpleRandom
 from headcount.noise import SeededNoise, add_noise, gaussian
@@ -32,7 +32,7 @@ LIMIT = 3
 
 def released(count: int, limit: int, epsilon: str, delta: str, seed: int) -> NDArray[np.int64]:
     exact = np.full(RUNS, count, dtype=np.int64)
-    bounded = seal_counts(SampleRecords(limit), "records", exact, exact[:, None]).items
+    bounded = SampleRecords(limit).seal("records", exact, exact[:, None]).items
     return add_noise(bounded, Grant(epsilon, delta), SeededNoise(seed)).values
 
 
@@ -69,7 +69,7 @@ def test_the_guarantee_holds_and_a_third_of_the_noise_is_rejected(epsilon: str, 
 def items_and_item_contexts(count: int, grants: Mapping[str, Grant], seed: int) -> NDArray[np.int64]:
     """Add up the noisy items and edges of a person's records in one cell: what tells the most of that person."""
     exact, noise = np.full(RUNS, count, dtype=np.int64), SeededNoise(seed)
-    bounded = seal_counts(SampleRecords(LIMIT), "records", exact, exact[:, None])
+    bounded = SampleRecords(LIMIT).seal("records", exact, exact[:, None])
     return (
         add_noise(bounded.items, grants["items"], noise).values
         + add_noise(bounded.edges, grants["edges"], noise).values[:, 0]

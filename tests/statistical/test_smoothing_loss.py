@@ -28,7 +28,6 @@ from headcount.bounds import (
     Noisy,
     SampleRecords,
     Scored,
-    seal_counts,
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local.row_reader import collect_rows
@@ -89,7 +88,7 @@ class NotEnforced(Remembering):
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         everything = super().count(log, SampleRecords(self._most), secret)
         items, edges = everything.items.sensitive_values.copy(), everything.edges.sensitive_values.copy()
-        return seal_counts(bound, log.counting, items, edges)
+        return bound.seal(log.counting, items, edges)
 
 
 @contextmanager

@@ -12,15 +12,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from headcount.accounting.noise_distributions import DiscreteLaplace, NoiseDistribution
-from headcount.bounds import (
-    ALL_USERS,
-    CountBound,
-    KeepTopScored,
-    Noisy,
-    SampleRecords,
-    SampleUsers,
-    WeightToThreshold,
-)
+from headcount.bounds import ALL_USERS, CountBound, KeepTopScored, Noisy, SampleRecords, WeightToThreshold
+from headcount.bounds.counts.sample_records import SampleUsers
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
 from headcount.events.log import EventLog

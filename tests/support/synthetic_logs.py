@@ -19,15 +19,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import (
-    Bounded,
-    BoundedCounts,
-    BoundedTopItemCounts,
-    CountBound,
-    Noisy,
-    SampleRecords,
-    TopItemCounts,
-)
+from headcount.bounds import Bounded, BoundedCounts, CountBound, Noisy, SampleRecords
+from headcount.bounds.counts.top_item_counts import BoundedTopItemCounts, TopItemCounts
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context

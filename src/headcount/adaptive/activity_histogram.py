@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from headcount._internal.arrays import Floats, Integers
 from headcount.adaptive.lognormal_prior import LognormalPosterior, fit_lognormals
-from headcount.bounds.counts.activity_bins import BINS, LAST_EDGE, UPPER_ENDS, bin_of, lower_ends
+from headcount.bounds.counts.activity_histogram import BINS, LAST_EDGE, UPPER_ENDS, bin_of, lower_ends
 
 Places = Integers
 

@@ -31,7 +31,7 @@ from headcount.adaptive.activity_histogram import EstimatedActivity
 from headcount.adaptive.bayes_linear import ClassMeasurements, estimate_classes, random_walk_covariance
 from headcount.adaptive.scale_up import POPULARITIES, Norm, inclusion_chances, weights
 from headcount.adaptive.users_by_size import UsersBySize, estimate_users_by_size, fit_fractional_users
-from headcount.bounds.counts.activity_bins import UPPER_ENDS
+from headcount.bounds.counts.activity_histogram import UPPER_ENDS
 
 Places = Integers
 

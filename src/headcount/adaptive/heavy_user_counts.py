@@ -29,7 +29,6 @@ from headcount.adaptive.scale_up import scale_up
 from headcount.adaptive.undetected_users import UserEstimates
 from headcount.bounds import (
     FIXED_POINT,
-    NO_SIZE_CAP,
     ActivityHistogram,
     Bounded,
     ClassProfile,
@@ -40,11 +39,11 @@ from headcount.bounds import (
     Norm,
     WeightToThreshold,
     columns_of,
-    sensitivity,
-    split_light_and_heavy,
-    take_places,
 )
-from headcount.bounds.counts import activity_bins
+from headcount.bounds.counts.activity_histogram import LAST_EDGE, UPPER_ENDS
+from headcount.bounds.counts.class_profile import NO_SIZE_CAP
+from headcount.bounds.counts.count_bound import split_light_and_heavy
+from headcount.bounds.linear_maps import take_places
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
@@ -52,8 +51,8 @@ from headcount.noise import NoiseSource, add_noise, noise_distribution_for, nois
 from headcount.releases.reconcile import Weights, reconcile
 
 MAX_THRESHOLD = 1 << 20
-MOST_RECORDS = activity_bins.LAST_EDGE + 1
-ENDS = tuple(activity_bins.UPPER_ENDS.tolist())
+MOST_RECORDS = LAST_EDGE + 1
+ENDS = tuple(UPPER_ENDS.tolist())
 LIGHT_AND_HEAVY = "the counts of light users, in whole numbers, and of heavy ones, before shrinkage"
 
 
@@ -123,8 +122,8 @@ def scale_of(law: NoiseDistribution) -> float:
 
 def threshold_noise(limit: int, cost: Cost, counting: Counting) -> NoiseDistribution:
     """Return the noise of a table under a limit; refuse what cannot be drawn."""
-    moved = sensitivity(
-        WeightToThreshold(limit, noise_norm(cost)), counting, columns=1
+    moved = WeightToThreshold(limit, noise_norm(cost)).sensitivity(
+        counting, columns=1
     )  # in its norm, columns do not matter
     return noise_distribution_for(moved, cost, unit=FIXED_POINT, on=LIGHT_AND_HEAVY)
 

@@ -1,8 +1,8 @@
 """Contribution bounds: sealed measurements whose sensitivity (L1, L2, L∞) is fixed when a bound makes them.
 
-Bounds say what one person may add at most; engines interpret them. What comes out, and what the maps and scores
-here make of it, carries how far one person joining or leaving can move it. The noise layer accepts nothing else,
-and nothing outside this package can make one.
+A bound limits what one user adds and says how that is measured; engines run it. Measurements, and what maps and
+scores make of them, carry how far one user joining or leaving moves them. The noise layer accepts nothing else,
+and nothing outside this package can make one. Here are the names that most rooms use; others are in their modules.
 """
 
 from headcount.bounds.bound import (
@@ -17,286 +17,36 @@ from headcount.bounds.bound import (
     columns_of,
 )
 from headcount.bounds.bounded import ALL_USERS, Bounded, BoundedCounts, Noisy, Scored, Sensitivity
-from headcount.bounds.counts.activity_histogram import ActivityHistogram, seal_activity_histogram
-from headcount.bounds.counts.class_profile import (
-    MAX_CLASSES,
-    NO_SIZE_CAP,
-    PROFILE_SIZES,
-    ClassProfile,
-    seal_class_profile,
-)
-from headcount.bounds.counts.count_bound import CountBound, seal_counts, sensitivity, split_light_and_heavy
-from headcount.bounds.counts.item_subset import ItemSubset
-from headcount.bounds.counts.keep_top_scored import DeclaredScores, KeepTopScored
-from headcount.bounds.counts.record_cap import CappedRecords, RecordCap
-from headcount.bounds.counts.sample_records import SampleRecords, SampleUsers
-from headcount.bounds.counts.sparse_user_counts import (
-    SparseCounts,
-    SparseScored,
-    UsersPerColumn,
-    seal_sparse_counts,
-    sparse_scores,
-    take_sparse_column,
-    take_sparse_places,
-)
-from headcount.bounds.counts.top_item_counts import BoundedTopItemCounts, TopItemCounts, seal_top_item_counts
+from headcount.bounds.counts.activity_histogram import ActivityHistogram
+from headcount.bounds.counts.class_profile import ClassProfile
+from headcount.bounds.counts.count_bound import CountBound, ItemSubset
+from headcount.bounds.counts.keep_top_scored import KeepTopScored
+from headcount.bounds.counts.sample_records import SampleRecords
 from headcount.bounds.counts.weight_to_threshold import WeightToThreshold
-from headcount.bounds.grid.contrasts import Subset, contrasts, contrasts_sensitivity, decode_blocks, split_blocks
-from headcount.bounds.grid.group_cells import GroupCells, seal_group_cells
-from headcount.bounds.grid.linear_queries import (
-    LinearQueries,
-    distance_scores,
-    distances,
-    exact_answers,
-    quantile,
-    total_distance,
-)
-from headcount.bounds.grid.marginals import BoundedTables, ColumnPlaces, Marginals, seal_marginals
-from headcount.bounds.keys.distinct_items_sign import (
-    SIGN_UNIT,
-    DistinctItemsSign,
-    distinct_items_sign,
-    seal_distinct_items_sign,
-)
-from headcount.bounds.keys.key_support import BoundedKeySupport, KeySupport, seal_key_support
-from headcount.bounds.keys.key_weights import MAX_HINT, BoundedKeyWeights, KeyHints, KeyWeights, seal_key_weights
-from headcount.bounds.linear_maps import (
-    concatenate_tables,
-    count_distinct,
-    fourier,
-    group_sums,
-    head,
-    inverse_fourier,
-    inverse_walsh_hadamard,
-    take_column,
-    take_places,
-    walsh_hadamard,
-    walsh_hadamard_sensitivity,
-)
-from headcount.bounds.ratings.centered_cooccurrence import (
-    COOCCURRENCE_FACTOR,
-    COOCCURRENCE_NORM,
-    MAX_COMMON_DIRECTION,
-    CenteredCooccurrence,
-    centered_cooccurrence_sensitivity,
-    seal_centered_cooccurrence,
-)
-from headcount.bounds.ratings.factor_gradients import (
-    GRADIENT_NORM,
-    MAX_FACTOR,
-    PRODUCT_DIVISOR,
-    FactorGradients,
-    factor_gradients_sensitivity,
-    seal_factor_gradients,
-)
-from headcount.bounds.ratings.rating_bounds import (
-    MAX_ITEMS,
-    MAX_RESIDUAL,
-    PRIOR_RATING,
-    PRIOR_RATINGS,
-    UNITS_PER_STAR,
-    Raters,
-    RatingBound,
-    RatingCovariance,
-    RatingOffsets,
-    seal_raters,
-    seal_rating_covariance,
-    seal_rating_offsets,
-)
-from headcount.bounds.ratings.sampled_item_pairs import (
-    SampledItemPairs,
-    sampled_item_pairs_sensitivity,
-    seal_sampled_item_pairs,
-)
-from headcount.bounds.scores.candidate_scores import (
-    SCALE_PERCENTS,
-    TAIL_SPREAD,
-    capped_total_scores,
-    check_candidates,
-    count_scores,
-    scaled_scores,
-    scaled_spread,
-    tail_scores,
-)
-from headcount.bounds.scores.joint_quantile_scores import ScoredJointly
-from headcount.bounds.scores.quantile_scores import (
-    POSITIONS_PER_CELL,
-    QuantilePart,
-    QuantileRow,
-    ScoredTogether,
-    quantile_scores,
-)
-from headcount.bounds.tags.tag_weights import (
-    TAG_PAIR_WEIGHT,
-    TagBound,
-    Taggers,
-    TagMarginals,
-    TagPairs,
-    TagWeights,
-    seal_tag_weights,
-    to_symmetric_matrix,
-)
-from headcount.bounds.values.user_totals import (
-    MAX_EXACT,
-    BoundedTotals,
-    FixedRange,
-    UserTotals,
-    finest_unit,
-    seal_user_totals,
-)
-from headcount.bounds.values.value_histograms import (
-    By,
-    UserGroups,
-    UserValues,
-    ValueGrid,
-    seal_user_groups,
-    seal_user_values,
-)
+from headcount.bounds.grid.linear_queries import LinearQueries
 
 __all__ = [
     "ALL_USERS",
-    "COOCCURRENCE_FACTOR",
-    "COOCCURRENCE_NORM",
     "FIXED_POINT",
-    "GRADIENT_NORM",
-    "MAX_CLASSES",
-    "MAX_COMMON_DIRECTION",
-    "MAX_EXACT",
-    "MAX_FACTOR",
-    "MAX_HINT",
-    "MAX_ITEMS",
-    "MAX_RESIDUAL",
     "NO_SECRET",
-    "NO_SIZE_CAP",
-    "POSITIONS_PER_CELL",
-    "PRIOR_RATING",
-    "PRIOR_RATINGS",
-    "PRODUCT_DIVISOR",
-    "PROFILE_SIZES",
-    "SCALE_PERCENTS",
-    "SIGN_UNIT",
-    "TAG_PAIR_WEIGHT",
-    "TAIL_SPREAD",
-    "UNITS_PER_STAR",
     "ActivityHistogram",
     "Bound",
     "Bounded",
     "BoundedCounts",
-    "BoundedKeySupport",
-    "BoundedKeyWeights",
-    "BoundedTables",
-    "BoundedTopItemCounts",
-    "BoundedTotals",
-    "By",
-    "CappedRecords",
-    "CenteredCooccurrence",
     "ClassProfile",
-    "ColumnPlaces",
     "CountBound",
     "CountTable",
     "Counting",
-    "DeclaredScores",
-    "DistinctItemsSign",
-    "FactorGradients",
-    "FixedRange",
-    "GroupCells",
     "ItemSubset",
     "KeepTopScored",
-    "KeyHints",
-    "KeySupport",
-    "KeyWeights",
     "LinearQueries",
-    "Marginals",
     "Measured_co",
     "Noisy",
     "Norm",
-    "QuantilePart",
-    "QuantileRow",
-    "Raters",
-    "RatingBound",
-    "RatingCovariance",
-    "RatingOffsets",
-    "RecordCap",
     "SampleRecords",
-    "SampleUsers",
-    "SampledItemPairs",
     "Scored",
-    "ScoredJointly",
-    "ScoredTogether",
     "Sensitivity",
-    "SparseCounts",
-    "SparseScored",
-    "Subset",
-    "TagBound",
-    "TagMarginals",
-    "TagPairs",
-    "TagWeights",
-    "Taggers",
-    "TopItemCounts",
-    "UserGroups",
-    "UserTotals",
-    "UserValues",
-    "UsersPerColumn",
-    "ValueGrid",
     "WeightToThreshold",
-    "capped_total_scores",
-    "centered_cooccurrence_sensitivity",
-    "check_candidates",
     "check_limit",
     "columns_of",
-    "concatenate_tables",
-    "contrasts",
-    "contrasts_sensitivity",
-    "count_distinct",
-    "count_scores",
-    "decode_blocks",
-    "distance_scores",
-    "distances",
-    "distinct_items_sign",
-    "exact_answers",
-    "factor_gradients_sensitivity",
-    "finest_unit",
-    "fourier",
-    "group_sums",
-    "head",
-    "inverse_fourier",
-    "inverse_walsh_hadamard",
-    "quantile",
-    "quantile_scores",
-    "sampled_item_pairs_sensitivity",
-    "scaled_scores",
-    "scaled_spread",
-    "seal_activity_histogram",
-    "seal_centered_cooccurrence",
-    "seal_class_profile",
-    "seal_counts",
-    "seal_distinct_items_sign",
-    "seal_factor_gradients",
-    "seal_group_cells",
-    "seal_key_support",
-    "seal_key_weights",
-    "seal_marginals",
-    "seal_raters",
-    "seal_rating_covariance",
-    "seal_rating_offsets",
-    "seal_sampled_item_pairs",
-    "seal_sparse_counts",
-    "seal_tag_weights",
-    "seal_top_item_counts",
-    "seal_user_groups",
-    "seal_user_totals",
-    "seal_user_values",
-    "sensitivity",
-    "sparse_scores",
-    "split_blocks",
-    "split_light_and_heavy",
-    "tail_scores",
-    "take_column",
-    "take_places",
-    "take_sparse_column",
-    "take_sparse_places",
-    "to_symmetric_matrix",
-    "total_distance",
-    "walsh_hadamard",
-    "walsh_hadamard_sensitivity",
 ]

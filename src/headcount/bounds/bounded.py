@@ -38,6 +38,18 @@ class Sensitivity:
         """Return that of a vector of which only the distance in L1 is known: no other is larger."""
         return cls(l1, l1**2, l1)
 
+    @classmethod
+    def of_l2(cls, l2: int, size: int) -> Sensitivity:
+        """Return that of ``size`` numbers of which only the distance in L2 is known.
+
+        No entry is longer than all together, and L1 is at most √size times L2.
+        """
+        return cls(root_above(size * l2**2), l2**2, l2)
+
+    def beside(self, other: Sensitivity) -> Sensitivity:
+        """Return that of two vectors side by side: L1 adds up, and so does the square of L2."""
+        return Sensitivity(self.l1 + other.l1, self.l2_squared + other.l2_squared, max(self.linf, other.linf))
+
     @property
     def l2(self) -> float:
         """The L2 distance."""

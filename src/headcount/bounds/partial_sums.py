@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 
 from headcount._internal.arrays import Integers
 from headcount.bounds.bounded import SEAL, Bounded, BoundedCounts
-from headcount.bounds.counts.sparse_user_counts import SparseCounts, seal_sparse_counts
+from headcount.bounds.counts.sparse_user_counts import SparseCounts, UsersPerColumn
 from headcount.bounds.counts.top_item_counts import BoundedTopItemCounts
 from headcount.bounds.grid.marginals import BoundedTables
-from headcount.bounds.keys.key_support import BoundedKeySupport, seal_key_support
-from headcount.bounds.keys.key_weights import BoundedKeyWeights, seal_key_weights
+from headcount.bounds.keys.key_support import BoundedKeySupport, KeySupport
+from headcount.bounds.keys.key_weights import BoundedKeyWeights
 from headcount.bounds.values.user_totals import BoundedTotals
 
 Measured = TypeVar("Measured")
@@ -50,8 +50,8 @@ _MAX_USERS = 2**31 - 1
 def to_cells(measured: Any) -> pa.Table:
     """Return the cells of a measure that are not zero.
 
-    >>> from headcount.bounds.counts.activity_histogram import seal_activity_histogram
-    >>> cells = to_cells(seal_activity_histogram(np.array([5, 0, -1])))
+    >>> from headcount.bounds.counts.activity_histogram import ActivityHistogram
+    >>> cells = to_cells(ActivityHistogram("items", 3).seal(np.array([5, 0, -1])))
     >>> cells.select(["place", "high", "low"]).to_pylist()
     [{'place': 0, 'high': 0, 'low': 5}, {'place': 2, 'high': -1, 'low': 4294967295}]
     """
@@ -74,9 +74,10 @@ def from_cells(empty: Measured, cells: pa.Table) -> Measured:
 
     A sum beyond 2^62 is cut there, which moves nobody's part of it any further.
 
-    >>> from headcount.bounds.counts.activity_histogram import seal_activity_histogram
-    >>> one, other = (to_cells(seal_activity_histogram(np.array(values))) for values in ([1, 0, 2], [0, 0, 40]))
-    >>> from_cells(seal_activity_histogram(np.zeros(3, np.int64)), pa.concat_tables([one, other])).sensitive_values
+    >>> from headcount.bounds.counts.activity_histogram import ActivityHistogram
+    >>> bound = ActivityHistogram("items", 3)
+    >>> one, other = (to_cells(bound.seal(np.array(values))) for values in ([1, 0, 2], [0, 0, 40]))
+    >>> from_cells(bound.seal(np.zeros(3, np.int64)), pa.concat_tables([one, other])).sensitive_values
     array([ 1,  0, 42])
     """
     if cells.schema.names != CELLS.names or any(cells[name].null_count for name in CELLS.names if name != "name"):
@@ -88,16 +89,17 @@ def from_cells(empty: Measured, cells: pa.Table) -> Measured:
     if isinstance(empty, SparseCounts):
         order = np.argsort(place)
         users = np.minimum(values[order], _MAX_USERS).astype(np.int32)
-        measured = seal_sparse_counts(_within(place[order], empty.size).astype(np.int32), users, empty.size)
+        measured = UsersPerColumn.seal(_within(place[order], empty.size).astype(np.int32), users, empty.size)
     elif isinstance(empty, BoundedKeySupport):
         if values.min(initial=1) < 1:
             raise ValueError("somebody must be behind each item")
-        measured = seal_key_support(_ids(empty.sensitive_ids.type, place, summed["name"]), values, empty.limit)
+        ids = _ids(empty.sensitive_ids.type, place, summed["name"])
+        measured = KeySupport(empty.limit).seal(ids, values)
     elif isinstance(empty, BoundedKeyWeights):
         if values.min(initial=0) < 0:
             raise ValueError("no weight may be below 0")
         ids = _ids(empty.sensitive_ids.type, place, summed["name"])
-        measured = seal_key_weights(ids, values, np.ones(values.size, dtype=np.bool_), empty.bound)
+        measured = empty.bound.seal(ids, values, np.ones(values.size, dtype=np.bool_))
     else:
         tables = list(_tables(empty))
         if part.size and not 0 <= part.min() <= part.max() < len(tables):

@@ -12,7 +12,7 @@ from headcount.adaptive.activity_histogram import EstimatedActivity
 from headcount.adaptive.empirical_bayes import Posterior
 from headcount.adaptive.refinement.estimate import PriorEstimates, SubsetModel
 from headcount.adaptive.refinement.subset_activity import SubsetActivity
-from headcount.bounds.counts.activity_bins import BINS
+from headcount.bounds.counts.activity_histogram import BINS
 
 ITEMS = 8
 NONE = np.zeros(BINS)

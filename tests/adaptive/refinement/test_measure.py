@@ -16,8 +16,8 @@ from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace
 from headcount.adaptive.empirical_bayes import Posterior
 from headcount.adaptive.refinement.measure import REFINED_ITEMS, Refinement
-from headcount.bounds import TopItemCounts
-from headcount.bounds.counts.activity_bins import bin_of
+from headcount.bounds.counts.activity_histogram import bin_of
+from headcount.bounds.counts.top_item_counts import TopItemCounts
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog, read_events

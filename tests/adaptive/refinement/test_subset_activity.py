@@ -16,7 +16,7 @@ from headcount.adaptive.refinement.subset_activity import (
     mix_activities,
     users_per_bin,
 )
-from headcount.bounds.counts.activity_bins import BINS
+from headcount.bounds.counts.activity_histogram import BINS
 
 ITEMS = 24
 PEOPLE = 40_000

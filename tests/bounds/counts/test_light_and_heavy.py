@@ -12,15 +12,8 @@ from hypothesis import strategies as st
 
 from headcount.accounting.budget import Grant
 from headcount.adaptive.heavy_user_counts import add_group_noise
-from headcount.bounds import (
-    FIXED_POINT,
-    Bounded,
-    ItemSubset,
-    Norm,
-    SampleRecords,
-    WeightToThreshold,
-    split_light_and_heavy,
-)
+from headcount.bounds import FIXED_POINT, Bounded, ItemSubset, Norm, SampleRecords, WeightToThreshold
+from headcount.bounds.counts.count_bound import split_light_and_heavy
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from headcount.noise import SeededNoise

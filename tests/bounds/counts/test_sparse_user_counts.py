@@ -11,19 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.bounds import (
-    Bounded,
+from headcount.bounds import Bounded
+from headcount.bounds.bounded import SEAL, Sensitivity
+from headcount.bounds.counts.sparse_user_counts import (
     SparseCounts,
     SparseScored,
-    count_scores,
-    seal_sparse_counts,
+    UsersPerColumn,
     sparse_scores,
-    take_column,
-    take_places,
     take_sparse_column,
     take_sparse_places,
 )
-from headcount.bounds.bounded import SEAL, Sensitivity
+from headcount.bounds.linear_maps import take_column, take_places
+from headcount.bounds.scores.candidate_scores import count_scores
 
 people = st.lists(st.integers(0, 4), min_size=1, max_size=12)
 
@@ -34,7 +33,7 @@ def codes(values: Sequence[int]) -> Any:
 
 def sparse(counts: Sequence[int]) -> SparseCounts:
     there = np.flatnonzero(counts)
-    return seal_sparse_counts(codes(there.tolist()), codes(np.array(counts)[there].tolist()), len(counts))
+    return UsersPerColumn.seal(codes(there.tolist()), codes(np.array(counts)[there].tolist()), len(counts))
 
 
 def dense(counts: Sequence[int]) -> Bounded:
@@ -93,16 +92,16 @@ def test_a_part_keeps_the_sensitivity() -> None:
 )
 def test_what_are_no_counts_is_refused(columns: list[int], counted: list[int], size: int) -> None:
     with pytest.raises(ValueError, match="must"):
-        seal_sparse_counts(codes(columns), codes(counted), size)
+        UsersPerColumn.seal(codes(columns), codes(counted), size)
 
 
 def test_wide_integers_are_refused() -> None:
     with pytest.raises(ValueError, match="32-bit"):
-        seal_sparse_counts(np.array([1]), codes([1]), 3)
+        UsersPerColumn.seal(np.array([1]), codes([1]), 3)
 
 
 def test_only_the_package_makes_them() -> None:
-    with pytest.raises(TypeError, match="seal_sparse_counts"):
+    with pytest.raises(TypeError, match="UsersPerColumn"):
         SparseCounts(codes([1]), codes([1]), 3, object())
     with pytest.raises(TypeError, match="alone"):
         SparseScored(sparse([0, 1]), object())

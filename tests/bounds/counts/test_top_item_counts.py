@@ -12,17 +12,16 @@ from hypothesis import strategies as st
 
 from headcount.bounds import (
     FIXED_POINT,
-    NO_SIZE_CAP,
     ActivityHistogram,
     Bounded,
     ClassProfile,
     ItemSubset,
     Norm,
     Sensitivity,
-    TopItemCounts,
     WeightToThreshold,
-    seal_top_item_counts,
 )
+from headcount.bounds.counts.class_profile import NO_SIZE_CAP
+from headcount.bounds.counts.top_item_counts import TopItemCounts
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
@@ -172,10 +171,10 @@ def test_sums_of_another_shape_are_not_sealed() -> None:
     shares = LOCAL.measure(log_of_one_user([0], [1], 3), bound.shares, bytes(16))
     zeros = np.zeros(2, dtype=np.int64)
     with pytest.raises(ValueError, match="4 places"):
-        seal_top_item_counts(shares, np.zeros(3, dtype=np.int64), [zeros] * 3, bound, "records")
+        bound.seal("records", shares.sensitive_values, np.zeros(3, dtype=np.int64), [zeros] * 3)
     with pytest.raises(ValueError, match="counts of 2 items"):
-        seal_top_item_counts(
-            shares, np.zeros(4, dtype=np.int64), [np.zeros(3, dtype=np.int64)] * 3, bound, "records"
+        bound.seal(
+            "records", shares.sensitive_values, np.zeros(4, dtype=np.int64), [np.zeros(3, dtype=np.int64)] * 3
         )
 
 

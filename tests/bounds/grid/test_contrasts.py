@@ -11,9 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headcount.bounds import Norm, Subset, contrasts, contrasts_sensitivity, decode_blocks, split_blocks
+from headcount.bounds import Norm
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
-from headcount.bounds.grid.contrasts import order_subsets
+from headcount.bounds.grid.contrasts import (
+    Subset,
+    contrasts,
+    contrasts_sensitivity,
+    decode_blocks,
+    order_subsets,
+    split_blocks,
+)
 from headcount.errors import UsageError
 
 shapes = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)

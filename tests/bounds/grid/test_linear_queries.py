@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from headcount.bounds import LinearQueries, distance_scores, distances, exact_answers, quantile
+from headcount.bounds import LinearQueries
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
+from headcount.bounds.grid.linear_queries import distance_scores, distances, exact_answers, quantile
 from headcount.errors import UsageError
 
 matrices = st.tuples(st.integers(1, 12), st.integers(1, 40)).flatmap(

@@ -8,12 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headcount.bounds import (
+from headcount.bounds import NO_SECRET
+from headcount.bounds.ratings.centered_cooccurrence import (
     COOCCURRENCE_NORM,
-    NO_SECRET,
     CenteredCooccurrence,
     centered_cooccurrence_sensitivity,
-    seal_centered_cooccurrence,
 )
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
@@ -69,5 +68,5 @@ def test_what_is_no_direction_is_refused(items: tuple[int, ...], common: tuple[i
 
 
 def test_sums_must_be_of_all_pairs() -> None:
-    with pytest.raises(ValueError, match="each of 6 pairs"):
-        seal_centered_cooccurrence(np.zeros(5, np.int64), CenteredCooccurrence(FOUR, FOUR))
+    with pytest.raises(ValueError, match="sums of the shape"):
+        CenteredCooccurrence(FOUR, FOUR).seal(np.zeros(5, np.int64))

@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headcount.bounds import (
-    GRADIENT_NORM,
-    MAX_FACTOR,
-    NO_SECRET,
-    FactorGradients,
-    factor_gradients_sensitivity,
-    seal_factor_gradients,
-)
+from headcount.bounds import NO_SECRET, Sensitivity
+from headcount.bounds.ratings.factor_gradients import MAX_FACTOR, FactorGradients
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from tests.reference.engine import ReferenceEngine
@@ -109,7 +103,7 @@ def test_invalid_bounds_are_refused(items: tuple[int, ...], factors: list[list[i
 
 def test_sums_must_be_of_all_items() -> None:
     bound = FactorGradients(np.arange(2), np.ones((2, 2), dtype=np.int64), np.zeros(ITEMS, dtype=np.int64))
-    with pytest.raises(ValueError, match="must be 7 sums"):
-        seal_factor_gradients(np.zeros(6, dtype=np.int64), bound)
-    certified = seal_factor_gradients(np.zeros(7, dtype=np.int64), bound)
-    assert (certified.sensitivity, certified.unit) == (factor_gradients_sensitivity(7), GRADIENT_NORM)
+    with pytest.raises(ValueError, match="sums of the shape"):
+        bound.seal(np.zeros(6, dtype=np.int64))
+    certified = bound.seal(np.zeros(7, dtype=np.int64))
+    assert (certified.sensitivity, certified.unit) == (Sensitivity(2774272, 2**40, 2**20), 2**20)

@@ -7,14 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headcount.bounds import (
-    KeepTopScored,
-    Noisy,
-    SampledItemPairs,
-    SampleRecords,
-    sampled_item_pairs_sensitivity,
-    seal_sampled_item_pairs,
-)
+from headcount.bounds import KeepTopScored, Noisy, SampleRecords
+from headcount.bounds.ratings.sampled_item_pairs import SampledItemPairs, sampled_item_pairs_sensitivity
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from tests.contracts.support.sensitivity import check_reach
@@ -59,5 +53,5 @@ def test_places_that_do_not_rise_or_are_too_many_are_refused(items: list[int]) -
 
 
 def test_every_pair_has_a_count() -> None:
-    with pytest.raises(ValueError, match="each of 1 pairs"):
-        seal_sampled_item_pairs(np.zeros(3, np.int64), SampledItemPairs(SampleRecords(2), TWO))
+    with pytest.raises(ValueError, match="sums of the shape"):
+        SampledItemPairs(SampleRecords(2), TWO).seal(np.zeros(3, np.int64))

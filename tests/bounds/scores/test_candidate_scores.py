@@ -13,20 +13,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from headcount.bounds import (
+from headcount.bounds import Bounded, Scored, Sensitivity
+from headcount.bounds.bounded import MAX_GAP, SEAL
+from headcount.bounds.counts.record_cap import CappedRecords
+from headcount.bounds.linear_maps import walsh_hadamard
+from headcount.bounds.scores import candidate_scores
+from headcount.bounds.scores.candidate_scores import (
     SCALE_PERCENTS,
-    Bounded,
-    CappedRecords,
-    Scored,
-    Sensitivity,
     capped_total_scores,
     count_scores,
     scaled_scores,
     tail_scores,
-    walsh_hadamard,
 )
-from headcount.bounds.bounded import MAX_GAP, SEAL
-from headcount.bounds.scores import candidate_scores
 from headcount.errors import UsageError
 
 Users = list[list[int]]  # the columns of each user's records

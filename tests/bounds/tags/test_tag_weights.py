@@ -10,18 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.bounds import (
-    Bounded,
-    Norm,
+from headcount.bounds import Bounded, Norm
+from headcount.bounds.tags.tag_weights import (
     TagBound,
     Taggers,
     TagMarginals,
     TagPairs,
     TagWeights,
-    seal_tag_weights,
     to_symmetric_matrix,
 )
-from headcount.engines.local.measures.tag_weights import sums_of
 from headcount.events.tag_assignments import Tagging
 from headcount.events.tag_log import TagLog
 from tests.support.tag_logs import drawn
@@ -39,7 +36,7 @@ def pairs(norm: Norm) -> TagPairs:
 
 def weighed(tagging: Tagging, bound: TagBound) -> Bounded:
     """Weigh assignments of 5 resources with 4 tags."""
-    return seal_tag_weights(bound, LOG, sums_of(tagging, bound))
+    return bound.seal(LOG, bound.sums_of(tagging))
 
 
 WAYS: list[Weigh] = [TagWeights, TagMarginals, pairs]

@@ -25,12 +25,12 @@ from typing import Any
 from unittest import mock
 
 from headcount.api.functions import pack
+from headcount.bounds.ratings import rating_bound
 from headcount.cli import charged, terminal
 from headcount.cli.log_options import log_of as log_of_flags
 from headcount.cli.main import main
 from headcount.engines.local import engine as local
 from headcount.engines.local import record_store
-from headcount.engines.local.measures import rating_sums
 from headcount.events.encode import passes
 from headcount.lab.audit.replay import Tape, check_same, replayed
 from headcount.lab.audit.sensitivity_replay import Violation
@@ -235,7 +235,7 @@ def _small() -> Iterator[None]:
     """Let a thousand rows get to where only millions do otherwise."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(small_batches(BATCH_ROWS, BLOCK_BYTES))
-        for module in (passes, record_store, rating_sums):
+        for module in (passes, record_store, rating_bound):
             stack.enter_context(mock.patch.object(module, "FEW_ROWS", FEW_ROWS))
         engine = partial(local.LocalEngine, memory=MEMORY)
         stack.enter_context(mock.patch.object(local, "LocalEngine", engine))

@@ -18,32 +18,29 @@ from headcount.bounds import (
     Bounded,
     BoundedCounts,
     ClassProfile,
-    FixedRange,
-    GroupCells,
     ItemSubset,
     KeepTopScored,
-    KeySupport,
-    KeyWeights,
     Noisy,
-    RatingCovariance,
-    RatingOffsets,
-    RecordCap,
-    SampledItemPairs,
     SampleRecords,
-    SampleUsers,
     Sensitivity,
-    TopItemCounts,
-    UserGroups,
-    UserTotals,
-    UserValues,
-    ValueGrid,
     WeightToThreshold,
 )
-from headcount.bounds.keys.key_weights import UNITS
-from headcount.engines.local.engine import MEASURES, LocalEngine
+from headcount.bounds.counts.record_cap import RecordCap
+from headcount.bounds.counts.sample_records import SampleUsers
+from headcount.bounds.counts.top_item_counts import TopItemCounts
+from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.keys.key_support import KeySupport
+from headcount.bounds.keys.key_weights import UNITS, KeyWeights
+from headcount.bounds.ratings.rating_covariance import RatingCovariance
+from headcount.bounds.ratings.rating_offsets import RatingOffsets
+from headcount.bounds.ratings.sampled_item_pairs import SampledItemPairs
+from headcount.bounds.values.user_totals import FixedRange, UserTotals
+from headcount.bounds.values.value_histograms import UserGroups, UserValues, ValueGrid
+from headcount.engines.local.engine import LocalEngine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog, read_events
 from headcount.events.user_table import read_people
+from tests.reference.registry import measured_bounds
 from tests.support.small_logs import LAW
 
 LIMITS = (*range(1, 10), 13, 21, 40)
@@ -178,8 +175,8 @@ HISTOGRAMS = {"ActivityHistogram": "most", "ClassProfile": "most"}
 
 def limited_bounds() -> Iterator[type[Bound[Any]]]:
     """Yield the bounds that engines measure which have a number of records, items, users or pairs."""
-    for kind in MEASURES:
-        names = set(vars(kind)["__dataclass_fields__"])
+    for kind in measured_bounds():
+        names = set(vars(kind).get("__dataclass_fields__", ()))
         if names & {"limit", "limits", "most", "records", "people", "kept"} and kind.__name__ not in HISTOGRAMS:
             yield kind
 

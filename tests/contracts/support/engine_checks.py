@@ -27,12 +27,10 @@ from scipy import stats
 from headcount.bounds import (
     ALL_USERS,
     FIXED_POINT,
-    PROFILE_SIZES,
     ActivityHistogram,
     Bound,
     Bounded,
     BoundedCounts,
-    CappedRecords,
     ClassProfile,
     CountBound,
     Counting,
@@ -41,15 +39,15 @@ from headcount.bounds import (
     KeepTopScored,
     Noisy,
     Norm,
-    RecordCap,
     SampleRecords,
-    SampleUsers,
     Sensitivity,
-    SparseCounts,
-    TopItemCounts,
-    UsersPerColumn,
     WeightToThreshold,
 )
+from headcount.bounds.counts.class_profile import PROFILE_SIZES
+from headcount.bounds.counts.record_cap import CappedRecords, RecordCap
+from headcount.bounds.counts.sample_records import SampleUsers
+from headcount.bounds.counts.sparse_user_counts import SparseCounts, UsersPerColumn
+from headcount.bounds.counts.top_item_counts import TopItemCounts
 from headcount.engines.engine import Engine
 from headcount.engines.local import record_store
 from headcount.errors import DataError

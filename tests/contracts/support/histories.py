@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.bounds import ALL_USERS, CountBound, CountTable, KeepTopScored, Noisy, SampleRecords, SampleUsers
+from headcount.bounds import ALL_USERS, CountBound, CountTable, KeepTopScored, Noisy, SampleRecords
+from headcount.bounds.counts.sample_records import SampleUsers
 from headcount.engines.engine import Engine
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context

@@ -8,18 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from headcount.bounds import (
+from headcount.bounds import Scored
+from headcount.bounds.scores.joint_quantile_scores import ScoredJointly, directions
+from headcount.bounds.scores.quantile_scores import (
     POSITIONS_PER_CELL,
     QuantilePart,
     QuantileRow,
-    Scored,
-    ScoredJointly,
-    UserValues,
-    ValueGrid,
     quantile_scores,
-    seal_user_values,
 )
-from headcount.bounds.scores.joint_quantile_scores import directions
+from headcount.bounds.values.value_histograms import UserValues, ValueGrid
 
 Shares = tuple[tuple[int, ...], int]
 
@@ -102,7 +99,7 @@ def _parts(below: int, denominator: int) -> list[QuantilePart | QuantileRow]:
 
 
 def _scored(exact: Sequence[int], part: QuantilePart | QuantileRow) -> Scored | ScoredJointly:
-    weights = seal_user_values(np.array([exact]), UserValues(1, ValueGrid((1.0, 2.0))))
+    weights = UserValues(1, ValueGrid((1.0, 2.0))).seal(np.array([exact]))
     return quantile_scores(weights, [part]).parts[0]
 
 

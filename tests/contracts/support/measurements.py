@@ -19,40 +19,33 @@ from headcount.bounds import (
     ActivityHistogram,
     Bound,
     Bounded,
-    By,
-    CenteredCooccurrence,
     ClassProfile,
     CountBound,
     CountTable,
-    DistinctItemsSign,
-    FactorGradients,
-    FixedRange,
-    GroupCells,
     ItemSubset,
     KeepTopScored,
-    KeySupport,
-    KeyWeights,
-    Marginals,
     Noisy,
     Norm,
-    Raters,
-    RatingCovariance,
-    RatingOffsets,
-    SampledItemPairs,
     SampleRecords,
-    SampleUsers,
-    Taggers,
-    TagMarginals,
-    TagPairs,
-    TagWeights,
-    TopItemCounts,
-    UserGroups,
-    UsersPerColumn,
-    UserTotals,
-    UserValues,
-    ValueGrid,
     WeightToThreshold,
 )
+from headcount.bounds.counts.sample_records import SampleUsers
+from headcount.bounds.counts.sparse_user_counts import UsersPerColumn
+from headcount.bounds.counts.top_item_counts import TopItemCounts
+from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.grid.marginals import Marginals
+from headcount.bounds.keys.distinct_items_sign import DistinctItemsSign
+from headcount.bounds.keys.key_support import KeySupport
+from headcount.bounds.keys.key_weights import KeyWeights
+from headcount.bounds.ratings.centered_cooccurrence import CenteredCooccurrence
+from headcount.bounds.ratings.factor_gradients import FactorGradients
+from headcount.bounds.ratings.rating_bound import Raters
+from headcount.bounds.ratings.rating_covariance import RatingCovariance
+from headcount.bounds.ratings.rating_offsets import RatingOffsets
+from headcount.bounds.ratings.sampled_item_pairs import SampledItemPairs
+from headcount.bounds.tags.tag_weights import Taggers, TagMarginals, TagPairs, TagWeights
+from headcount.bounds.values.user_totals import FixedRange, UserTotals
+from headcount.bounds.values.value_histograms import By, UserGroups, UserValues, ValueGrid
 from headcount.engines.engine import Engine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog, read_events
@@ -60,6 +53,7 @@ from headcount.events.selection_targets import CONTEXTS
 from headcount.events.tag_log import read_tags
 from headcount.events.user_table import read_people
 from tests.contracts.rows.raw_files import COLUMNS, Format
+from tests.reference.registry import examples
 from tests.support.small_logs import LAW
 
 Sums = dict[Any, int]
@@ -350,5 +344,9 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         Measurement("marginals", "people", partial(_marginals, False)),
         Measurement("marginals, groups", "people", partial(_marginals, True)),
         *(Measurement(f"tags, {norm}", "tags", partial(_tagged, norm)) for norm in ("l1", "l2")),
+        *(
+            Measurement(type(bound).__name__.lower(), "counts", partial(_values, bound), _REPEATED)
+            for bound in examples()
+        ),
     )
 }

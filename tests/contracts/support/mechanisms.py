@@ -18,16 +18,11 @@ import pyarrow as pa
 from headcount import noise
 from headcount._internal.arrays import Integers
 from headcount.accounting.budget import Grant
-from headcount.bounds import (
-    Bounded,
-    BoundedKeySupport,
-    KeyWeights,
-    Scored,
-    ScoredTogether,
-    Sensitivity,
-    seal_key_weights,
-)
+from headcount.bounds import Bounded, Scored, Sensitivity
 from headcount.bounds.bounded import SEAL
+from headcount.bounds.keys.key_support import BoundedKeySupport
+from headcount.bounds.keys.key_weights import KeyWeights
+from headcount.bounds.scores.quantile_scores import ScoredTogether
 from headcount.noise import (
     SeededNoise,
     SparseVector,
@@ -80,7 +75,7 @@ def _add(delta: str | None, where: str) -> Callable[[Integers, Integers], Any]:
 
 
 def _glance(exact: Integers, target: Integers) -> Any:
-    weights = seal_key_weights(IDS, exact.copy(), [True] * SIZE, KeyWeights("shares"))
+    weights = KeyWeights("shares").seal(IDS, exact.copy(), [True] * SIZE)
     with forced("partition_selection.single_key.draw", target, exact):
         hints = release_key_hints(weights, 14, Grant("1"), SeededNoise(1))
     return hints.factors_of(IDS).tolist(), hints.steady_of(IDS).tolist()
@@ -89,7 +84,7 @@ def _glance(exact: Integers, target: Integers) -> Any:
 def _sift(exact: Integers, target: Integers) -> Any:
     sifting, rounds = WeightedSelection(Grant("1", "1e-6"), SeededNoise(1)), list[Any]()
     while sifting.left:
-        weights = seal_key_weights(IDS, exact.copy(), [True] * SIZE, sifting.bound)
+        weights = sifting.bound.seal(IDS, exact.copy(), [True] * SIZE)
         with forced("partition_selection.weighted_rounds.gaussian.draw", target // 8, exact):
             sifting.take_round(weights)
         hints = sifting.bound.hints
@@ -109,7 +104,7 @@ def _named(exact: Integers, target: Integers) -> Any:
         release_probabilities_for(Grant("1", "1e-6").cost),
         np.abs(target).astype(np.uint64) << np.uint64(22),
     )
-    named = seal_key_weights(IDS, exact.copy(), [True] * SIZE, KeyWeights("one"))
+    named = KeyWeights("one").seal(IDS, exact.copy(), [True] * SIZE)
     with mock.patch("headcount.noise.partition_selection.single_key.draw_bits", return_value=drawn):
         released = select_keys(named, Grant("1", "1e-6"), SeededNoise(1))
     last = len(chances.values) - 1

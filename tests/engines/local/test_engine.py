@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headcount.bounds import FIXED_POINT, ActivityHistogram, RecordCap, SampleRecords, WeightToThreshold
+from headcount.bounds import FIXED_POINT, ActivityHistogram, SampleRecords, WeightToThreshold
+from headcount.bounds.counts.record_cap import RecordCap
 from headcount.engines.engine import Engine, silent
 from headcount.engines.local.engine import LocalEngine
 from headcount.engines.local.partitions import HeldPartitions

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import headcount as hc
-from headcount.bounds import Taggers, TagMarginals, TagPairs
-from headcount.engines.local.measures.ratings import read_ratings
-from headcount.engines.local.measures.tag_weights import sums_of, tagging_of
+from headcount.bounds.ratings.rating_bound import read_ratings
+from headcount.bounds.tags.tag_weights import Taggers, TagMarginals, TagPairs, tagging_of
+from headcount.engines.local.engine import LocalEngine
 
 RECORDS, BATCH, ITEMS, TAGS, PEOPLE = 600_000, 20_000, 500, 50, 3000
 MOST = 24
@@ -28,7 +28,7 @@ def rate(table: pa.Table) -> None:
     log = hc.read_events(
         table, user="user", item="item", items=list(range(ITEMS)), value="stars", value_range=(0, 5)
     )
-    assert read_ratings(log).items.size > RECORDS / 4
+    assert read_ratings(LocalEngine(), log).items.size > RECORDS / 4
 
 
 def tag(table: pa.Table) -> None:
@@ -36,9 +36,9 @@ def tag(table: pa.Table) -> None:
     log = hc.read_tags(
         table, user="user", resource="item", tag="tag", resources=list(range(ITEMS)), vocabulary=vocabulary
     )
-    held = tagging_of(log)
+    held = tagging_of(LocalEngine(), log)
     for bound in (Taggers(), TagMarginals("l2"), TagPairs(np.arange(20), np.arange(10), "l2")):
-        assert sums_of(held, bound).any()
+        assert bound.sums_of(held).any()
 
 
 @pytest.mark.parametrize("read", [rate, tag])

@@ -8,15 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import headcount as hc
-from headcount.bounds import (
-    NO_SIZE_CAP,
-    ActivityHistogram,
-    ClassProfile,
-    CountTable,
-    ItemSubset,
-    TopItemCounts,
-    WeightToThreshold,
-)
+from headcount.bounds import ActivityHistogram, ClassProfile, CountTable, ItemSubset, WeightToThreshold
+from headcount.bounds.counts.class_profile import NO_SIZE_CAP
+from headcount.bounds.counts.top_item_counts import TopItemCounts
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from tests.reference.engine import ReferenceEngine

@@ -22,8 +22,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import headcount as hc
-from headcount.bounds import Bound, KeySupport, KeyWeights, RecordCap, SampleRecords, UserTotals
+from headcount.bounds import Bound, SampleRecords
+from headcount.bounds.counts.record_cap import RecordCap
+from headcount.bounds.keys.key_support import KeySupport
+from headcount.bounds.keys.key_weights import KeyWeights
 from headcount.bounds.partial_sums import from_cells
+from headcount.bounds.values.user_totals import UserTotals
 from headcount.cli.main import main
 from headcount.engines.local.engine import LocalEngine
 from headcount.engines.spark import engine as spark_engine

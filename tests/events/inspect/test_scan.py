@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headcount.bounds import KeySupport, Taggers, UserTotals
+from headcount.bounds.keys.key_support import KeySupport
+from headcount.bounds.tags.tag_weights import Taggers
+from headcount.bounds.values.user_totals import UserTotals
 from headcount.engines.local.pack import pack
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.inspect.scan import scan

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from headcount.bounds import Bound, Measured_co, RatingCovariance, seal_rating_covariance
+from headcount.bounds import Bound, Measured_co
+from headcount.bounds.ratings.rating_covariance import RatingCovariance
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from headcount.lab.audit.audit import audit
@@ -27,9 +28,7 @@ class ForgetsToShorten(LocalEngine):
         if not isinstance(bound, RatingCovariance):
             return super().measure(log, bound, secret)
         longer = replace(bound, limit=10**5)
-        cooccurrences: Any = seal_rating_covariance(
-            super().measure(log, longer, secret).sensitive_values.copy(), bound
-        )
+        cooccurrences: Any = bound.seal(super().measure(log, longer, secret).sensitive_values.copy())
         measured: Measured_co = cooccurrences
         return measured
 

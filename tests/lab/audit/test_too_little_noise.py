@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import Bound, UserValues
+from headcount.bounds import Bound
+from headcount.bounds.values.value_histograms import UserValues
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog

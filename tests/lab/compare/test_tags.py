@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from headcount.accounting.budget import Grant
+from headcount.bounds.tags.tag_weights import tagging_of
 from headcount.engines.local.engine import LocalEngine
-from headcount.engines.local.measures.tag_weights import tagging_of
 from headcount.events.log import read_events
 from headcount.events.tag_assignments import Tagging
 from headcount.lab.compare.tags import (
@@ -63,7 +63,7 @@ def test_recall_and_precision_are_those_of_the_definition() -> None:
 
 def test_a_model_beats_popularity_where_tastes_differ() -> None:
     log = log_of(crowd(800))
-    hidden = leave_one_out(tagging_of(log), 1)
+    hidden = leave_one_out(tagging_of(LocalEngine(), log), 1)
     release = TagModel().release(log, Grant("8", "1e-6"), SeededNoise(1), Assignments(hidden.left))
     popular = np.bincount(hidden.left.tag, minlength=hidden.left.tags).astype(float)
     metrics = {

@@ -23,8 +23,9 @@ from hypothesis import strategies as st
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace
 from headcount.adaptive.heavy_user_counts import LIGHT_AND_HEAVY, MOST_RECORDS, NoisyGroupTables, reconcile_groups
-from headcount.bounds import FIXED_POINT, ActivityHistogram, CountTable, Noisy, WeightToThreshold, group_sums
-from headcount.bounds.counts.activity_bins import BINS, UPPER_ENDS, bin_of, lower_ends
+from headcount.bounds import FIXED_POINT, ActivityHistogram, CountTable, Noisy, WeightToThreshold
+from headcount.bounds.counts.activity_histogram import BINS, UPPER_ENDS, bin_of, lower_ends
+from headcount.bounds.linear_maps import group_sums
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError

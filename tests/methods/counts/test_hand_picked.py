@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from headcount.accounting.budget import Cost, Grant
-from headcount.bounds import BoundedCounts, CountBound, DeclaredScores, KeepTopScored, Noisy, SampleRecords
+from headcount.bounds import BoundedCounts, CountBound, KeepTopScored, Noisy, SampleRecords
+from headcount.bounds.counts.keep_top_scored import DeclaredScores
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.methods.counts.hand_picked import DEFAULT_SHARES, PUBLISHED_SHARES, HandPicked, popularity

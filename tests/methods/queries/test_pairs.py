@@ -16,7 +16,8 @@ import headcount as hc
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace
-from headcount.bounds import ColumnPlaces, LinearQueries
+from headcount.bounds import LinearQueries
+from headcount.bounds.grid.marginals import ColumnPlaces
 from headcount.errors import UsageError
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace
-from headcount.bounds import LinearQueries, Norm, Subset, split_blocks
-from headcount.bounds.grid.contrasts import order_subsets
+from headcount.bounds import LinearQueries, Norm
+from headcount.bounds.grid.contrasts import Subset, order_subsets, split_blocks
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.grid import Grid

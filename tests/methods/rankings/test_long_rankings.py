@@ -35,7 +35,7 @@ from headcount.adaptive.heavy_user_counts import release_histogram
 from headcount.adaptive.undetected_users import UserEstimates
 from headcount.api import functions
 from headcount.bounds import Bound, Bounded, Measured_co, Noisy
-from headcount.bounds.counts.activity_bins import BINS, lower_ends
+from headcount.bounds.counts.activity_histogram import BINS, lower_ends
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import GrantError
 from headcount.events.log import EventLog, read_events

@@ -17,14 +17,8 @@ import numpy as np
 import pytest
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import (
-    BoundedCounts,
-    CountBound,
-    CountTable,
-    SparseCounts,
-    UsersPerColumn,
-    seal_sparse_counts,
-)
+from headcount.bounds import BoundedCounts, CountBound, CountTable
+from headcount.bounds.counts.sparse_user_counts import SparseCounts, UsersPerColumn
 from headcount.engines.local.engine import LocalEngine
 from headcount.engines.local.pack import pack
 from headcount.events.catalogue import Catalogue
@@ -152,7 +146,7 @@ class OncePerRecord(OnceSparsely):
         counts = ReferenceEngine().measure(replace(log, counting="records"), top_k.EVERYTHING, secret)
         values = getattr(counts, table).sensitive_values.ravel()
         there = np.flatnonzero(values)
-        return seal_sparse_counts(there.astype(np.int32), values[there].astype(np.int32), values.size)
+        return UsersPerColumn.seal(there.astype(np.int32), values[there].astype(np.int32), values.size)
 
 
 @pytest.mark.usefixtures("_sparse")

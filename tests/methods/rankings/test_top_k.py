@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.guarantee import UNIT, Guarantee, Standing
 from headcount.api import functions
-from headcount.bounds import Bounded, BoundedCounts, CountBound, Scored, count_scores
+from headcount.bounds import Bounded, BoundedCounts, CountBound, Scored
 from headcount.bounds.bounded import SEAL
+from headcount.bounds.scores.candidate_scores import count_scores
 from headcount.engines.local.engine import LocalEngine
 from headcount.engines.local.pack import pack
 from headcount.errors import GrantError, UsageError

@@ -15,20 +15,15 @@ from hypothesis import strategies as st
 
 import headcount as hc
 from headcount.accounting.budget import Cost, Grant
-from headcount.bounds import (
-    NO_SECRET,
+from headcount.bounds import NO_SECRET, Bounded, Scored
+from headcount.bounds.scores.quantile_scores import (
     POSITIONS_PER_CELL,
-    Bounded,
-    FixedRange,
     QuantilePart,
-    Scored,
     ScoredTogether,
-    UserGroups,
-    UserValues,
-    ValueGrid,
     quantile_scores,
-    seal_user_values,
 )
+from headcount.bounds.values.user_totals import FixedRange
+from headcount.bounds.values.value_histograms import UserGroups, UserValues, ValueGrid
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import HeadcountError
 from headcount.methods.totals.quantile_targets import read_quantiles
@@ -125,7 +120,7 @@ def test_rounding_hardly_moves_ranks_of_heavy_users() -> None:
 
 
 def weights(*cells: int, most: int = 1) -> Bounded:
-    return seal_user_values(np.array([cells]), UserValues(most, ValueGrid(tuple(range(1, len(cells))))))
+    return UserValues(most, ValueGrid(tuple(range(1, len(cells))))).seal(np.array([cells]))
 
 
 def scores(exact: Bounded, parts: list[QuantilePart]) -> tuple[Scored, ...]:

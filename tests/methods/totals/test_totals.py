@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 import headcount as hc
 from headcount.accounting.budget import Grant
-from headcount.bounds import NO_SECRET, BoundedTotals, FixedRange, UserTotals, finest_unit, seal_user_totals
+from headcount.bounds import NO_SECRET
+from headcount.bounds.values.user_totals import BoundedTotals, FixedRange, UserTotals, finest_unit
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import DataError, GrantError, HeadcountError, UsageError
 from headcount.methods.counts.request import ReleaseRequest
@@ -115,9 +116,9 @@ def test_no_sum_exceeds_the_sensitivity() -> None:
     within = FixedRange.rounded(Decimal(1), Decimal(5), 16)
     for records in (0, 1, 3, 10**12):
         for wrong in (2**63 - 1, -(2**63), 10**6):
-            totals = seal_user_totals(np.array([records]), np.array([wrong]), UserTotals(3, within))
+            totals = UserTotals(3, within).seal(np.array([records]), np.array([wrong]))
             assert abs(numbers(totals)[2]) <= min(records, 3) * within.half_width
-    many = seal_user_totals(np.full(5, 1), np.full(5, 2**62), UserTotals(1, FixedRange(-(2**61), 2**61, 1)))
+    many = UserTotals(1, FixedRange(-(2**61), 2**61, 1)).seal(np.full(5, 1), np.full(5, 2**62))
     assert numbers(many)[2] == 2**62  # and so is the total
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Grant
-from headcount.bounds import BoundedCounts, take_places
+from headcount.bounds import BoundedCounts
+from headcount.bounds.linear_maps import take_places
 from headcount.events.log import EventLog
 from headcount.methods.counts.tables import NoisyTables, noised_tables
 from headcount.noise import NoiseSource, SeededNoise, add_noise

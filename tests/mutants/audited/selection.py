@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import NoiseDistribution
-from headcount.bounds import Bounded, BoundedCounts, Scored, Sensitivity, SparseCounts
+from headcount.bounds import Bounded, BoundedCounts, Scored, Sensitivity
 from headcount.bounds.bounded import SEAL
+from headcount.bounds.counts.sparse_user_counts import SparseCounts
 from headcount.engines.engine import Engine
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog

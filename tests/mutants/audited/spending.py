@@ -12,7 +12,9 @@ import numpy as np
 from headcount.accounting.budget import CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee
 from headcount.accounting.noise_distributions import NoiseDistribution
-from headcount.bounds import Bounded, BoundedCounts, SparseCounts, count_scores
+from headcount.bounds import Bounded, BoundedCounts
+from headcount.bounds.counts.sparse_user_counts import SparseCounts
+from headcount.bounds.scores.candidate_scores import count_scores
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.methods.counts.tables import NoisyTables, noised_tables

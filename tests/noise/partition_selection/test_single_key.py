@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from headcount._internal.arrays import Words
 from headcount.accounting.budget import Cost, Grant
-from headcount.bounds import KeyWeights, seal_key_weights
+from headcount.bounds.keys.key_weights import KeyWeights
 from headcount.errors import GrantError, UsageError
 from headcount.noise import SeededNoise, release_key_hints, release_probabilities_for, select_keys
 
@@ -55,9 +55,7 @@ def test_items_are_released_as_often_as_their_chances_say() -> None:
     price, runs = Cost.of("1", "0.01"), 20_000
     computed = release_probabilities_for(price)
     for people in (1, 2, 3, 4, 6):
-        named = seal_key_weights(
-            pa.array(range(runs)), np.full(runs, people), np.ones(runs, bool), KeyWeights("one")
-        )
+        named = KeyWeights("one").seal(pa.array(range(runs)), np.full(runs, people), np.ones(runs, bool))
         released = len(select_keys(named, Grant(price), SeededNoise(people)))
         chance = computed.values[people] / (1 << computed.bits)
         assert binom.ppf(5e-7, runs, chance) <= released <= binom.isf(5e-7, runs, chance)
@@ -82,7 +80,7 @@ def test_bits_that_do_not_decide_are_followed_by_more() -> None:
             drawn = [top >> 32, top & 0xFFFFFFFF] if self.calls == 1 else [self.more] * count
             return np.array(drawn, dtype=np.uint32)
 
-    named = seal_key_weights(pa.array(["tea"]), np.array([5]), [True], KeyWeights("one"))
+    named = KeyWeights("one").seal(pa.array(["tea"]), np.array([5]), [True])
     for more, expected in ((0, ["tea"]), (0xFFFFFFFF, [])):
         source = Fixed(1)
         source.more = more
@@ -91,8 +89,8 @@ def test_bits_that_do_not_decide_are_followed_by_more() -> None:
 
 
 def test_what_has_just_enough_comes_first() -> None:
-    weights = seal_key_weights(
-        pa.array(["far", "near", "none"]), np.array([4096 * 5000, 4096 * 12, 0]), [True] * 3, KeyWeights("shares")
+    weights = KeyWeights("shares").seal(
+        pa.array(["far", "near", "none"]), np.array([4096 * 5000, 4096 * 12, 0]), [True] * 3
     )
     ids = pa.array(["none", "near", "far"])
     hints = release_key_hints(weights, 14, Grant("1000"), SeededNoise(1))
@@ -104,11 +102,8 @@ def test_what_has_just_enough_comes_first() -> None:
 
 def test_a_user_does_not_move_between_items_that_are_released_anyway() -> None:
     """Noise alone would tell them apart, and all who have both would come together on one of them."""
-    weights = seal_key_weights(
-        pa.array(["tea", "rye", "oat"]),
-        np.array([4096 * 150, 4096 * 170, 4096 * 900]),
-        [True] * 3,
-        KeyWeights("shares"),
+    weights = KeyWeights("shares").seal(
+        pa.array(["tea", "rye", "oat"]), np.array([4096 * 150, 4096 * 170, 4096 * 900]), [True] * 3
     )
     hints = release_key_hints(weights, 35, Grant("1000"), SeededNoise(1))
     tea, rye, oat = hints.factors_of(pa.array(["tea", "rye", "oat"])).tolist()
@@ -116,12 +111,12 @@ def test_a_user_does_not_move_between_items_that_are_released_anyway() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    shares = seal_key_weights(pa.array(["tea"]), np.array([5]), [True], KeyWeights("shares"))
+    shares = KeyWeights("shares").seal(pa.array(["tea"]), np.array([5]), [True])
     with pytest.raises(TypeError, match="name them alone"):
         select_keys(shares, Grant("1", "1e-6"), SeededNoise(1))
     with pytest.raises(TypeError, match="shares"):
         release_key_hints(
-            seal_key_weights(pa.array(["tea"]), np.array([5]), [True], KeyWeights("one")),
+            KeyWeights("one").seal(pa.array(["tea"]), np.array([5]), [True]),
             3,
             Grant("1"),
             SeededNoise(1),

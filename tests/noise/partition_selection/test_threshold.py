@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.accounting.budget import Cost, Grant
-from headcount.bounds import BoundedKeySupport, seal_key_support
+from headcount.bounds.keys.key_support import BoundedKeySupport, KeySupport
 from headcount.errors import GrantError, HeadcountError
 from headcount.noise import OperatingSystemNoise, SeededNoise, laplace, select_by_threshold, threshold_for
 
@@ -128,7 +128,7 @@ def test_items_without_users_are_rejected() -> None:
 
 
 def support(people: Sequence[int], limit: int = 2) -> BoundedKeySupport:
-    return seal_key_support(pa.array([f"i{n:06}" for n in range(len(people))]), np.array(people), limit)
+    return KeySupport(limit).seal(pa.array([f"i{n:06}" for n in range(len(people))]), np.array(people))
 
 
 @pytest.mark.parametrize("people", [1, 3, 5, 9])
@@ -151,12 +151,12 @@ def test_items_are_released_with_their_exact_probability(people: int) -> None:
 def test_released_items_are_sorted_and_the_grant_is_spent() -> None:
     grant = Grant("1", "1e-6")
     ids = pa.array(["tea", "äther", "Rye", "oat"])
-    support_counts = seal_key_support(ids, np.array([900, 900, 900, 1]), 1)
+    support_counts = KeySupport(1).seal(ids, np.array([900, 900, 900, 1]))
     assert select_by_threshold(support_counts, grant, OperatingSystemNoise()) == ["Rye", "tea", "äther"]
     assert grant.is_spent
     with pytest.raises(GrantError, match="already spent"):
         select_by_threshold(support_counts, grant, OperatingSystemNoise())
-    numbers = seal_key_support(pa.array([30, 4, 500]), np.array([900, 900, 900]), 1)
+    numbers = KeySupport(1).seal(pa.array([30, 4, 500]), np.array([900, 900, 900]))
     assert select_by_threshold(numbers, Grant("1", "1e-6"), OperatingSystemNoise()) == [4, 30, 500]
 
 

@@ -13,7 +13,7 @@ from scipy.stats import binom, norm
 import headcount as hc
 from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.gdp import mu_for
-from headcount.bounds import KeyWeights
+from headcount.bounds.keys.key_weights import KeyWeights
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import GrantError, UsageError
 from headcount.noise import SeededNoise, WeightedSelection, plan_rounds

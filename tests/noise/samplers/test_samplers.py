@@ -16,7 +16,7 @@ from scipy import stats
 
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import DiscreteLaplace
-from headcount.bounds import SampleRecords, seal_counts
+from headcount.bounds import SampleRecords
 from headcount.noise import OperatingSystemNoise, SeededNoise, add_noise, laplace
 from headcount.noise.laplace import draw, scale_for
 from headcount.noise.samplers.kernels import discrete
@@ -177,7 +177,7 @@ def test_add_has_the_exact_distribution_with_either_sampler(size: int) -> None:
     """Randomness of the operating system: a false alarm once in 10 million runs."""
     exact = np.arange(size)
     noisy = add_noise(
-        seal_counts(SampleRecords(3), "records", exact, exact[:, None]).items, Grant("0.9"), OperatingSystemNoise()
+        SampleRecords(3).seal("records", exact, exact[:, None]).items, Grant("0.9"), OperatingSystemNoise()
     )
     assert scale_of(noisy.distribution) == Fraction(10, 3)
     noise = noisy.values - exact

@@ -18,8 +18,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import SparseCounts, SparseScored, seal_sparse_counts, sparse_scores
 from headcount.bounds.bounded import SEAL
+from headcount.bounds.counts.sparse_user_counts import (
+    SparseCounts,
+    SparseScored,
+    UsersPerColumn,
+    sparse_scores,
+)
 from headcount.errors import GrantError, UsageError
 from headcount.noise import OperatingSystemNoise, SeededNoise, choose_top_k
 from headcount.noise.samplers.kernels import exponential
@@ -45,7 +50,7 @@ def sparse(counts: Sequence[int]) -> SparseScored:
 def sparse_counts(counts: Sequence[int]) -> SparseCounts:
     dense = np.array(counts, dtype=np.int32)
     there = np.flatnonzero(dense)
-    return seal_sparse_counts(there.astype(np.int32), dense[there], dense.size)
+    return UsersPerColumn.seal(there.astype(np.int32), dense[there], dense.size)
 
 
 def by_sampler(counts: Sequence[int], k: int, scale: Fraction, seed: int) -> list[tuple[int, ...]]:
@@ -192,7 +197,7 @@ def test_zeros_are_the_places_that_are_left(columns: set[int], data: st.DataObje
 def test_every_part_of_a_long_list_is_reached() -> None:
     """A hundred million candidates, of which one has a person: the others take no memory, and all can win."""
     size = 10**8
-    candidates = sparse_scores(seal_sparse_counts(np.array([7], np.int32), np.array([1], np.int32), size))
+    candidates = sparse_scores(UsersPerColumn.seal(np.array([7], np.int32), np.array([1], np.int32), size))
     source = ShortBuffers(SeededNoise(4))
     tenths = [
         index // (size // 10) for _ in range(60) for index in draw_top_k_sparse(candidates, 50, 10**6, 1, source)

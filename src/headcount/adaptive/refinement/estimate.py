@@ -31,7 +31,7 @@ from headcount.adaptive.empirical_bayes import Posterior
 from headcount.adaptive.refinement.subset_activity import SubsetActivity
 from headcount.adaptive.scale_up import Norm, weights
 from headcount.adaptive.undetected_users import undetected_per_item
-from headcount.bounds.counts.activity_bins import BINS, UPPER_ENDS, bin_of
+from headcount.bounds.counts.activity_histogram import BINS, UPPER_ENDS, bin_of
 
 _NORMAL_95 = 1.96
 # deviations that ends are away: what is released first was chosen for being large, and what was known before

@@ -36,17 +36,8 @@ from headcount.adaptive.heavy_user_counts import ENDS, drawable, scale_of, thres
 from headcount.adaptive.light_heavy import ShrinkageModel, prior_estimates
 from headcount.adaptive.refinement.estimate import SubsetModel
 from headcount.adaptive.refinement.subset_activity import estimate_subset_activity
-from headcount.bounds import (
-    FIXED_POINT,
-    BoundedTopItemCounts,
-    ClassProfile,
-    Counting,
-    ItemSubset,
-    Sensitivity,
-    TopItemCounts,
-    WeightToThreshold,
-    sensitivity,
-)
+from headcount.bounds import FIXED_POINT, ClassProfile, Counting, ItemSubset, Sensitivity, WeightToThreshold
+from headcount.bounds.counts.top_item_counts import BoundedTopItemCounts, TopItemCounts
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, add_noise, noise_norm
 from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
@@ -115,7 +106,7 @@ def refinement_stages(counting: Counting, *, gaussian: bool) -> Stages:
     A limit will be chosen whose noise can be drawn, if that of 1 can.
     """
     histogram = Stage("people", _HISTOGRAM_SHARE, gaussian=gaussian, sensitivity=Sensitivity.of_l1(1))
-    moves = sensitivity(WeightToThreshold(1, "l2" if gaussian else "l1"), counting, columns=1)
+    moves = WeightToThreshold(1, "l2" if gaussian else "l1").sensitivity(counting, columns=1)
     counts = Stage(
         "counts", 1 - _HISTOGRAM_SHARE, gaussian=gaussian, sensitivity=moves, unit=FIXED_POINT, on=REFINED_COUNTS
     )

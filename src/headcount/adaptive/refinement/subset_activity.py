@@ -29,7 +29,7 @@ from headcount.adaptive.activity_histogram import (
 )
 from headcount.adaptive.empirical_bayes import Posterior
 from headcount.adaptive.scale_up import inclusion_chances
-from headcount.bounds.counts.activity_bins import BINS, bin_of
+from headcount.bounds.counts.activity_histogram import BINS, bin_of
 
 # how far what is expected may be off, relatively: where items count once, and where not
 _PRIOR_DEVIATION_DISTINCT, _PRIOR_DEVIATION = 0.5, 1.0

@@ -1,25 +1,38 @@
-"""Activity histogram: the number of users by their number of records; each user is in one bin."""
+"""Activity histogram: the number of users by their number of records; each user is in one bin.
+
+The bins of the adaptive method are 1, 2, 3–4, 5–8, … records, and one open bin.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
 
-from headcount._internal.arrays import Integers
-from headcount.bounds.bound import Bound, CountTable, Norm, check_limit
-from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
-from headcount.bounds.counts.item_subset import ItemSubset
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.bounds.bound import CountTable, Norm, VectorBound, check_limit
+from headcount.bounds.bounded import Bounded
+from headcount.bounds.counts.count_bound import ItemSubset, count_by_activity, marked_items
+from headcount.bounds.passes import Passes
+from headcount.events.log import EventLog
+
+LAST_EDGE = 1 << 20
+UPPER_ENDS = np.array([1 << k for k in range(21)], dtype=np.int64)
+"""The most records in each closed bin; one open bin follows."""
+
+BINS = UPPER_ENDS.size + 1
 
 
 @dataclass(frozen=True)
-class ActivityHistogram(Bound[Bounded]):
-    """Each person once, at the number of their records in a table; the last place is for ``most`` or more.
+class ActivityHistogram(VectorBound):
+    """Each user once, at the number of their records in a table; the last place is for ``most`` or more.
 
     Where users are counted, a user's records are the different items, or pairs of item and context. With ``norm``
-    "l2", a person is at the sum of squares of the numbers of records of each item; where users are counted, that
-    is the same. With ``among``, records about other items are as if they were not there, and so is whoever has no
-    others. With ``ends``, rising numbers, there is a place for everybody up to each, and one for all beyond the
-    last, whoever has more than ``most`` being where that many are.
+    "l2", a user is at the sum of squares of the numbers of records of each item; where users are counted, that
+    is the same. With ``among``, records about other items are left out first, and so are users without others.
+    With ``ends``, rising numbers, there is a place for the users up to each, and one for all beyond the last;
+    users with more than ``most`` are where that many are.
     """
 
     table: CountTable
@@ -38,7 +51,35 @@ class ActivityHistogram(Bound[Bounded]):
         """How many places there are."""
         return len(self.ends) + 1 if self.ends else self.most
 
+    @property
+    def shape(self) -> tuple[int]:
+        """One number for each place."""
+        return (self.places,)
 
-def seal_activity_histogram(users: Integers) -> Bounded:
-    """Turn an engine's number of users in each place into bounded values."""
-    return Bounded(users, Sensitivity(l1=1, l2_squared=1, linf=1), SEAL)
+    def measure(self, passes: Passes, log: EventLog, secret: bytes) -> Bounded:
+        """Count the users by the number of their records."""
+        return self.seal(
+            count_by_activity(
+                passes, log, secret, self.table, self.most,
+                squares=self.norm == "l2", among=marked_items(log, self.among),
+                ends=np.array(self.ends, dtype=np.int64),
+            )
+        )  # fmt: skip
+
+
+def bin_of(records: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the bin that each number of records falls into.
+
+    >>> bin_of(np.array([1, 2, 3, 4, 5, 8, 9, 1 << 20, (1 << 20) + 1])).tolist()
+    [0, 1, 2, 2, 3, 3, 4, 20, 21]
+    """
+    return np.asarray(np.searchsorted(UPPER_ENDS, records), dtype=np.int64)
+
+
+def lower_ends() -> NDArray[np.int64]:
+    """Return the fewest records in each bin.
+
+    >>> lower_ends()[:5].tolist()
+    [1, 2, 3, 5, 9]
+    """
+    return np.concatenate([[1], UPPER_ENDS + 1])

@@ -16,14 +16,18 @@ Why one person moves no more than is said
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Integers
-from headcount.bounds.bound import FIXED_POINT, Bound, CountTable, Norm, columns_of
-from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
-from headcount.bounds.counts.activity_bins import UPPER_ENDS
+from headcount.bounds.bound import FIXED_POINT, CountTable, Norm, VectorBound, columns_of
+from headcount.bounds.bounded import Bounded, Sensitivity
+from headcount.bounds.counts.activity_histogram import UPPER_ENDS
+from headcount.bounds.counts.count_bound import NO_INTEGERS, column_width, modes_of
+from headcount.bounds.counts.kernels.class_profile import ClassProfileSettings, ClassProfileSums, profile_users
+from headcount.bounds.passes import Passes, sum_over_histories
 from headcount.events.log import EventLog
 
 PROFILE_SIZES = UPPER_ENDS
@@ -35,7 +39,7 @@ NO_SIZE_CAP = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
-class ClassProfile(Bound[Bounded]):
+class ClassProfile(VectorBound):
     """Each person once, spread over the ``classes`` of the columns of a table, at the person's size.
 
     Only people of a size above ``above`` are counted, and those above ``most`` stand where ``most`` is.
@@ -62,9 +66,52 @@ class ClassProfile(Bound[Bounded]):
             raise ValueError(f"classes must lie between 0 and {MAX_CLASSES - 1}")
         return self.classes
 
+    @property
+    def unit(self) -> int:
+        """Fractions are whole multiples of 2^-16."""
+        return FIXED_POINT
 
-def seal_class_profile(sums: Integers, bound: ClassProfile) -> Bounded:
-    """Turn an engine's sums, one row a size and one column a class, into bounded values."""
-    if sums.shape != (PROFILE_SIZES.size, bound.number):
-        raise ValueError(f"there must be {PROFILE_SIZES.size} sizes of {bound.number} classes, not {sums.shape}")
-    return Bounded(sums, Sensitivity.of_l1(1).times(FIXED_POINT), SEAL, unit=FIXED_POINT)
+    @property
+    def shape(self) -> tuple[int, int]:
+        """A row for each size and a column for each class."""
+        return PROFILE_SIZES.size, self.number
+
+    def sensitivity(self, size: int) -> Sensitivity:  # noqa: ARG002
+        """Return how far one user moves the profile: by 1 in all."""
+        return Sensitivity.of_l1(1).times(FIXED_POINT)
+
+    def measure(self, passes: Passes, log: EventLog, secret: bytes) -> Bounded:
+        """Spread the users over classes of columns, at their sizes."""
+        classes = self.of_columns(log)
+        sums = sum_class_profiles(passes, log, secret, self, classes, TopItems())
+        return self.seal(sums.sums.reshape(self.shape))
+
+
+class TopItems(NamedTuple):
+    """Items that the kernel counts beside the classes: the class of each, limits and ends; none by default."""
+
+    classes: Integers = NO_INTEGERS
+    limits: Integers = NO_INTEGERS
+    ends: Integers = NO_INTEGERS
+
+
+def sum_class_profiles(
+    passes: Passes, log: EventLog, secret: bytes, bound: ClassProfile, columns: Integers, top: TopItems
+) -> ClassProfileSums:
+    """Sum up classes of columns, and top items beside them, whose columns have the classes from ``number`` on."""
+    width = column_width(log, bound.table)
+    classes = columns.astype(np.min_scalar_type(bound.number + top.classes.size))
+    if log.counting == "records":
+        classes = np.repeat(classes, width)
+    settings = ClassProfileSettings(
+        width, classes, bound.number, bound.above, bound.most, FIXED_POINT, bound.norm == "l2",
+        top.classes, top.limits, top.ends,
+    )  # fmt: skip
+    counts = top.limits.size * top.classes.size
+    sizes = PROFILE_SIZES.size * bound.number, top.ends.size + 1, counts, counts
+
+    def room() -> tuple[object, ...]:
+        return modes_of(log), settings, ClassProfileSums(*(np.zeros(size, dtype=np.int64) for size in sizes))
+
+    sums: ClassProfileSums = sum_over_histories(passes, log, secret, profile_users, sizes[0], room)
+    return sums

@@ -8,12 +8,23 @@ it. An engine that cannot hold the records of all people does without.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Integers
 from headcount.bounds.bound import Bound, CountTable, check_limit, columns_of
+from headcount.bounds.counts.count_bound import (
+    column_width,
+    count_by_activity,
+    modes_of,
+    sample_settings,
+    scratch_of,
+)
+from headcount.bounds.counts.kernels.collect import CollectedColumns, collect_columns
+from headcount.bounds.counts.sample_records import SampleRecords
+from headcount.bounds.passes import Passes
 from headcount.events.log import EventLog
 
 
@@ -52,6 +63,7 @@ class RecordCap(Bound[CappedRecords]):
 
     table: CountTable
     most: int
+    is_sum: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_limit(self.most, "most")
@@ -64,3 +76,18 @@ class RecordCap(Bound[CappedRecords]):
                 f"different {self.table} are not cut down: most must be at least {columns}, not {self.most}"
             )
         return columns
+
+    def measure(self, passes: Passes, log: EventLog, secret: bytes) -> CappedRecords:
+        """Sort the records by the number of records that their users have: one pass counts, one collects."""
+        width = self.width(log)
+        users = count_by_activity(passes, log, secret, self.table, self.most)
+        sums = np.arange(1, self.most + 1)
+        ends = np.cumsum(sums * users)
+        ahead = np.concatenate([[0, 0], ends[:-1]])
+        columns = np.empty(ends[-1], dtype=np.int32)
+        collected = CollectedColumns(column_width(log, self.table), ahead, columns)
+        arguments = modes_of(log), sample_settings(SampleRecords(self.most)), scratch_of(log), collected
+        passes.run_kernel(log, secret, collect_columns, [arguments])
+        there = users > 0
+        starts = np.concatenate([[0], ends[there]])
+        return CappedRecords(sums[there], starts, columns, width=width, most=self.most)

@@ -13,10 +13,9 @@ from headcount.errors import UsageError
 class SampleRecords(CountBound):
     """At most ``limit`` records of each user, drawn uniformly from that user's own history.
 
-    >>> from headcount.bounds.counts.count_bound import sensitivity
-    >>> sensitivity(SampleRecords(3), "records")
+    >>> SampleRecords(3).sensitivity("records")
     Sensitivity(l1=3, l2_squared=9, linf=3)
-    >>> sensitivity(SampleRecords(3), "users")
+    >>> SampleRecords(3).sensitivity("users")
     Sensitivity(l1=3, l2_squared=3, linf=1)
     """
 
@@ -28,8 +27,7 @@ class SampleUsers(CountBound):
     Whether a user is taken hangs on that user's own secret draw. Nobody knows who is in, and that protects: see
     :func:`headcount.noise.laplace.epsilon_within`.
 
-    >>> from headcount.bounds.counts.count_bound import sensitivity
-    >>> sensitivity(SampleUsers(3, 1 << 60), "records")
+    >>> SampleUsers(3, 1 << 60).sensitivity("records")
     Sensitivity(l1=3, l2_squared=9, linf=3)
     """
 

@@ -12,12 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from headcount._internal.arrays import Codes
-from headcount.bounds.bound import Bound, CountTable
+from headcount.bounds.bound import Bound, CountTable, columns_of
 from headcount.bounds.bounded import MAX_GAP, SEAL, Bounded, Sensitivity
+from headcount.bounds.counts.count_bound import column_width, modes_of
+from headcount.bounds.counts.kernels import sparse_user_counts as kernels
+from headcount.bounds.kernels.grouping import UserRange
+from headcount.bounds.kernels.histories import Modes
+from headcount.bounds.passes import Passes
+from headcount.events.log import EventLog
+
+_FIRST_SLOTS = 1 << 10
 
 
 class SparseCounts:
-    """How many people are behind each of ``size`` columns, 0 but in a few: made by :func:`seal_sparse_counts`.
+    """How many people are behind each of ``size`` columns, 0 but in a few: made by :meth:`UsersPerColumn.seal`.
 
     A person counts once in a column, so one who joins raises each count by 0 or 1 and lowers none.
     """
@@ -26,7 +34,7 @@ class SparseCounts:
 
     def __init__(self, columns: Codes, users: Codes, size: int, seal: object) -> None:
         if seal is not SEAL:
-            raise TypeError("SparseCounts are made by headcount.bounds alone; see seal_sparse_counts")
+            raise TypeError("SparseCounts are made by headcount.bounds alone; see UsersPerColumn.seal")
         self._columns, self._users, self._size = columns, users, size
         self._columns.flags.writeable = self._users.flags.writeable = False
 
@@ -66,6 +74,55 @@ class UsersPerColumn(Bound[SparseCounts]):
     """Each person once in every column of a table that they have a record in, whatever the log counts."""
 
     table: CountTable
+
+    def measure(self, passes: Passes, log: EventLog, secret: bytes) -> SparseCounts:
+        """Count users into one hash table a thread, and merge these."""
+        tables = [UserTable() for _ in range(passes.threads)]
+        settings = modes_of(log), column_width(log, self.table)
+        passes.run_kernel(log, secret, _count_users, [(*settings, table) for table in tables])
+        return self.seal(*merge_tables(tables), columns_of(log, self.table))
+
+    @staticmethod
+    def seal(columns: Codes, users: Codes, size: int) -> SparseCounts:
+        """Turn the number of users in each column that somebody is in, rising, into sparse counts.
+
+        >>> UsersPerColumn.seal(np.array([2, 7], np.int32), np.array([5, 1], np.int32), 10)
+        <SparseCounts over 10 columns>
+        """
+        if columns.dtype != np.int32 or users.dtype != np.int32 or columns.shape != users.shape:
+            raise ValueError("columns and people must be 32-bit integers, as many of one as of the other")
+        inside = columns.size == 0 or (columns[0] >= 0 and columns[-1] < size)
+        if not inside or not (np.diff(columns) > 0).all() or users.min(initial=1) < 1:
+            raise ValueError(f"columns must rise within {size}, with somebody in each")
+        return SparseCounts(columns, users, size, SEAL)
+
+
+class UserTable:
+    """A hash table from columns to numbers of users, kept between the pieces that a thread goes through."""
+
+    def __init__(self) -> None:
+        self.held: kernels.UserCountTable = kernels.new_table(_FIRST_SLOTS)
+
+    def take_all(self) -> tuple[Codes, Codes]:
+        """Return the columns and their users, in no order, and let go of the table."""
+        columns, counts, _ = self.held
+        self.held = kernels.new_table(_FIRST_SLOTS)
+        there = columns >= 0
+        return columns[there], counts[there]
+
+
+def _count_users(piece: UserRange, modes: Modes, width: int, table: UserTable) -> None:
+    """Count every user of a piece once in each column that they have a record in."""
+    table.held = kernels.count_users(piece, modes, width, table.held)
+
+
+def merge_tables(tables: Sequence[UserTable]) -> tuple[Codes, Codes]:
+    """Return the columns of all tables, rising, and how many users are in each; the tables are empty then."""
+    parts = [table.take_all() for table in tables]
+    columns = np.concatenate([columns for columns, _ in parts])
+    counts = np.concatenate([counts for _, counts in parts])
+    del parts
+    return merge_columns(columns, counts)
 
 
 class SparseScored:
@@ -133,24 +190,10 @@ def merge_columns(columns: Codes, users: Codes) -> tuple[Codes, Codes]:
     return columns[first], np.add.reduceat(users, np.flatnonzero(first), dtype=np.int32)
 
 
-def seal_sparse_counts(columns: Codes, users: Codes, size: int) -> SparseCounts:
-    """Turn an engine's number of people in each column that somebody is in, rising, into sparse counts.
-
-    >>> seal_sparse_counts(np.array([2, 7], np.int32), np.array([5, 1], np.int32), 10)
-    <SparseCounts over 10 columns>
-    """
-    if columns.dtype != np.int32 or users.dtype != np.int32 or columns.shape != users.shape:
-        raise ValueError("columns and people must be 32-bit integers, as many of one as of the other")
-    rising = columns.size == 0 or (columns[0] >= 0 and columns[-1] < size and bool((np.diff(columns) > 0).all()))
-    if not rising or users.min(initial=1) < 1:
-        raise ValueError(f"columns must rise within {size}, with somebody in each")
-    return SparseCounts(columns, users, size, SEAL)
-
-
 def take_sparse_column(counts: SparseCounts, width: int, place: int) -> SparseCounts:
     """Take one column of a table with ``width`` of them, row by row: no user moves it further than the table.
 
-    >>> table = seal_sparse_counts(np.array([2, 7, 8], np.int32), np.array([5, 1, 4], np.int32), 9)
+    >>> table = UsersPerColumn.seal(np.array([2, 7, 8], np.int32), np.array([5, 1, 4], np.int32), 9)
     >>> second = take_sparse_column(table, 3, 2)
     >>> second, second.sensitive_columns, second.sensitive_users
     (<SparseCounts over 3 columns>, array([0, 2], dtype=int32), array([5, 4], dtype=int32))
@@ -168,7 +211,7 @@ def take_sparse_places(counts: SparseCounts, places: Sequence[int]) -> Bounded:
 
     See :func:`~headcount.bounds.linear_maps.take_places`.
 
-    >>> counts = seal_sparse_counts(np.array([2, 7], np.int32), np.array([5, 1], np.int32), 10)
+    >>> counts = UsersPerColumn.seal(np.array([2, 7], np.int32), np.array([5, 1], np.int32), 10)
     >>> taken = take_sparse_places(counts, [7, 0, 2])
     >>> taken.sensitive_values, taken.sensitivity
     (array([1, 0, 5]), Sensitivity(l1=3, l2_squared=3, linf=1))
@@ -191,7 +234,7 @@ def sparse_scores(counts: SparseCounts) -> SparseScored:
 
     See :func:`~headcount.bounds.scores.candidate_scores.count_scores`.
 
-    >>> scores = sparse_scores(seal_sparse_counts(np.array([2, 7], np.int32), np.array([5, 1], np.int32), 10))
+    >>> scores = sparse_scores(UsersPerColumn.seal(np.array([2, 7], np.int32), np.array([5, 1], np.int32), 10))
     >>> scores.sensitive_gaps, scores.sensitive_gap_of_zeros, scores.rise
     (array([0, 4], dtype=int32), 5, 1)
     """

@@ -18,13 +18,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from headcount._internal.arrays import Integers
 from headcount.bounds.bound import Bound, Counting, check_limit
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
-from headcount.bounds.counts.class_profile import NO_SIZE_CAP, ClassProfile
-from headcount.bounds.counts.count_bound import sensitivity
-from headcount.bounds.counts.item_subset import ItemSubset
+from headcount.bounds.counts.class_profile import NO_SIZE_CAP, ClassProfile, TopItems, sum_class_profiles
+from headcount.bounds.counts.count_bound import ItemSubset
 from headcount.bounds.counts.weight_to_threshold import WeightToThreshold
+from headcount.bounds.passes import Passes
+from headcount.events.log import EventLog
 
 
 @dataclass(frozen=True)
@@ -77,24 +80,36 @@ class TopItemCounts(Bound[BoundedTopItemCounts]):
     def sensitivity(self, limit: int, counting: Counting) -> Sensitivity:
         """Return how far one person moves the counts under a limit: those of so few items."""
         columns = self.among.places.size
-        return sensitivity(self.under(limit), counting, columns).of_some(columns)
+        return self.under(limit).sensitivity(counting, columns).of_some(columns)
 
+    def measure(self, passes: Passes, log: EventLog, secret: bytes) -> BoundedTopItemCounts:
+        """Spread the users over classes of items, and count them, and all records, of some items alone."""
+        classes = self.shares.of_columns(log).copy()
+        places = self.among.places
+        self.among.of_items(classes.size)  # refuses places beyond
+        limits, ends = np.array(self.limits, dtype=np.int64), np.array(self.ends, dtype=np.int64)
+        top = TopItems(classes[places], limits, ends)
+        classes[places] = self.shares.number + np.arange(places.size)
+        sums = sum_class_profiles(passes, log, secret, self.shares, classes, top)
+        weighted, whole = (by_limit.reshape(-1, places.size) for by_limit in (sums.weighed, sums.whole))
+        counts = weighted + whole.cumsum(axis=0)
+        return self.seal(log.counting, sums.sums.reshape(self.shares.shape), sums.people, list(counts))
 
-def seal_top_item_counts(
-    shares: Bounded, users_by_place: Integers, counts: Sequence[Integers], bound: TopItemCounts, counting: Counting
-) -> BoundedTopItemCounts:
-    """Turn an engine's sums into bounded values: people in each place, and counts in the order of ``among``."""
-    if users_by_place.shape != (len(bound.ends) + 1,) or len(counts) != len(bound.limits):
-        raise ValueError(
-            f"there must be {len(bound.ends) + 1} places, and counts under {len(bound.limits)} limits"
-        )
-    weighted = []
-    for limit, limit_counts in zip(bound.limits, counts, strict=True):
-        if limit_counts.shape != bound.among.places.shape:
-            raise ValueError(f"there must be counts of {bound.among.places.size} items, not {limit_counts.shape}")
-        weighted.append(
-            Bounded(limit_counts, bound.sensitivity(limit, counting), SEAL, unit=bound.under(limit).unit)
-        )
-    return BoundedTopItemCounts(
-        shares, Bounded(users_by_place, Sensitivity(l1=1, l2_squared=1, linf=1), SEAL), tuple(weighted)
-    )
+    def seal(
+        self, counting: Counting, shares: Integers, users_by_place: Integers, counts: Sequence[Integers]
+    ) -> BoundedTopItemCounts:
+        """Turn sums into bounded values: users in each place, and counts in the order of ``among``."""
+        if users_by_place.shape != (len(self.ends) + 1,) or len(counts) != len(self.limits):
+            raise ValueError(
+                f"there must be {len(self.ends) + 1} places, and counts under {len(self.limits)} limits"
+            )
+        weighted = []
+        for limit, limit_counts in zip(self.limits, counts, strict=True):
+            if limit_counts.shape != self.among.places.shape:
+                raise ValueError(
+                    f"there must be counts of {self.among.places.size} items, not {limit_counts.shape}"
+                )
+            sensitivity = self.sensitivity(limit, counting)
+            weighted.append(Bounded(limit_counts, sensitivity, SEAL, unit=self.under(limit).unit))
+        users = Bounded(users_by_place, Sensitivity(l1=1, l2_squared=1, linf=1), SEAL)
+        return BoundedTopItemCounts(self.shares.seal(shares), users, tuple(weighted))

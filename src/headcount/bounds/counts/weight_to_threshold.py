@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headcount.bounds.bound import FIXED_POINT, Norm
-from headcount.bounds.counts.count_bound import CountBound
-from headcount.bounds.counts.item_subset import ItemSubset
+from headcount.bounds.counts.count_bound import CountBound, ItemSubset
 
 
 @dataclass(frozen=True)
@@ -25,10 +24,9 @@ class WeightToThreshold(CountBound):
     With ``among``, records about other items are as if they were not there: they neither count nor weigh others
     down.
 
-    >>> from headcount.bounds.counts.count_bound import sensitivity
-    >>> sensitivity(WeightToThreshold(3), "users")
+    >>> WeightToThreshold(3).sensitivity("users")
     Sensitivity(l1=196608, l2_squared=12884901888, linf=65536)
-    >>> sensitivity(WeightToThreshold(3, norm="l2"), "users", 12)
+    >>> WeightToThreshold(3, norm="l2").sensitivity("users", 12)
     Sensitivity(l1=393216, l2_squared=12884901888, linf=65536)
     """
 

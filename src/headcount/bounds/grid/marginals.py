@@ -17,12 +17,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
+
 from headcount._internal.arrays import Integers
 from headcount.bounds.bound import Bound
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
 from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.passes import Passes
 from headcount.errors import UsageError
 from headcount.events.encode.passes import Reading
+from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 
 ColumnPlaces = tuple[int, ...]
@@ -88,10 +92,34 @@ class Marginals(Bound[BoundedTables]):
         """The columns of the whole grid: which records are kept does not hang on what is counted of them."""
         return self.group_cells.reading(log)
 
+    def measure(self, passes: Passes, log: EventLog, secret: bytes) -> BoundedTables:
+        """Keep what the bound allows of each user and of each group, and count it per table."""
+        bins = to_bins(self.group_cells.grid, self.group_cells.kept_cells(passes, log, secret))
+        tables = []
+        for columns, shape in zip(self.tables, self.shapes, strict=True):
+            at = np.zeros(bins[0].size, dtype=np.int64)
+            for place, size in zip(columns, shape, strict=True):
+                at = at * size + bins[place]
+            tables.append(np.bincount(at, minlength=prod(shape)).astype(np.int64).reshape(shape))
+            passes.progress("counting tables", len(tables), len(self.tables))
+        return self.seal(tables)
 
-def seal_marginals(bound: Marginals, counts: Sequence[Integers]) -> BoundedTables:
-    """Turn an engine's counts per table into bounded values for noise; all of a group may be in one cell."""
-    sensitivity = Sensitivity.of_l1(bound.group_cells.max_records_of_group)
-    if [table.shape for table in counts] != list(bound.shapes):
-        raise ValueError(f"the tables of this bound have the shapes {bound.shapes}")
-    return BoundedTables(tuple(Bounded(table, sensitivity, SEAL) for table in counts))
+    def seal(self, counts: Sequence[Integers]) -> BoundedTables:
+        """Turn counts per table into bounded values for noise; all of a group may be in one cell."""
+        sensitivity = Sensitivity.of_l1(self.group_cells.max_records_of_group)
+        if [table.shape for table in counts] != list(self.shapes):
+            raise ValueError(f"the tables of this bound have the shapes {self.shapes}")
+        return BoundedTables(tuple(Bounded(table, sensitivity, SEAL) for table in counts))
+
+
+def to_bins(grid: Grid, cells: Integers) -> list[Integers]:
+    """Return the bin of each column that cells are in, the last column running quickest.
+
+    >>> to_bins(Grid.of({"a": {"edges": [0, 1, 2]}, "b": {"edges": [0, 1, 2, 3]}}), np.array([5, 1]))
+    [array([1, 0]), array([2, 1])]
+    """
+    bins = []
+    for size in reversed(grid.shape):
+        cells, bin_of_column = np.divmod(cells, size)
+        bins.append(bin_of_column)
+    return bins[::-1]

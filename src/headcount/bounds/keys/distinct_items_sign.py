@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from headcount._internal.arrays import Integers
-from headcount.bounds.bound import Bound
-from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
-from headcount.bounds.keys.key_support import observed_items
+from headcount.bounds.bound import VectorBound
+from headcount.bounds.bounded import Bounded, Sensitivity
+from headcount.bounds.keys.user_items import items_of_users, observed_items
+from headcount.bounds.passes import Passes
 from headcount.events.encode.passes import Reading
 from headcount.events.log import EventLog
 
@@ -19,7 +19,7 @@ _MANY = 12  # items from which on a person weighs in fully
 
 
 @dataclass(frozen=True)
-class DistinctItemsSign(Bound[Bounded]):
+class DistinctItemsSign(VectorBound):
     """Each person with 0.6 √n - 1 for n different items, 1 at most: -0.4 for one item, 0.04 for three.
 
     √n against 1 is what a person can add to items with Gaussian noise against Laplace noise; 0.6 is about how
@@ -27,11 +27,28 @@ class DistinctItemsSign(Bound[Bounded]):
     Nothing is drawn but which context is whose, where each user keeps one alone.
     """
 
-    sensitivity: ClassVar[Sensitivity] = Sensitivity(l1=SIGN_UNIT, l2_squared=SIGN_UNIT**2, linf=SIGN_UNIT)
+    @property
+    def unit(self) -> int:
+        """A user adds at most one unit of 64."""
+        return SIGN_UNIT
+
+    @property
+    def shape(self) -> tuple[int]:
+        """One number."""
+        return (1,)
+
+    def sensitivity(self, size: int = 1) -> Sensitivity:  # noqa: ARG002
+        """Return how far one user moves the sum."""
+        return Sensitivity.of_l1(SIGN_UNIT)
 
     def reading(self, log: EventLog) -> Reading:
         """Items as they come up."""
         return observed_items(log)
+
+    def measure(self, passes: Passes, log: EventLog, secret: bytes) -> Bounded:
+        """Add up what the number of each user's items amounts to."""
+        sizes = items_of_users(passes, log, secret).sizes
+        return self.seal(distinct_items_sign(sizes[sizes > 0]).sum(keepdims=True, dtype=np.int64))
 
 
 def distinct_items_sign(items: Integers) -> Integers:
@@ -42,8 +59,3 @@ def distinct_items_sign(items: Integers) -> Integers:
     """
     roots = np.floor(np.sqrt(1474.0 * np.minimum(items, _MANY))).astype(np.int64)  # 0.6 · 64 · √n
     return np.asarray(np.minimum(roots - SIGN_UNIT, SIGN_UNIT))
-
-
-def seal_distinct_items_sign(total: int) -> Bounded:
-    """Turn an engine's sum over people into a bounded value: one person moves it by one unit of 64 at most."""
-    return Bounded(np.array([total], dtype=np.int64), DistinctItemsSign.sensitivity, SEAL, unit=SIGN_UNIT)

@@ -16,11 +16,15 @@ from typing import ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from headcount._internal.arrays import Flags, Integers
+from headcount._internal.arrays import Draws, Flags, Integers
+from headcount.bounds import draws
 from headcount.bounds.bound import Bound, check_limit
 from headcount.bounds.bounded import SEAL, Sensitivity
-from headcount.bounds.keys.key_support import observed_items
+from headcount.bounds.kernels.user_keys import user_keys
+from headcount.bounds.keys.user_items import UserItems, items_of_users, observed_items
+from headcount.bounds.passes import Passes
 from headcount.errors import UsageError
 from headcount.events.encode.passes import Reading
 from headcount.events.log import EventLog
@@ -77,7 +81,7 @@ class KeyHints:
 
 
 class BoundedKeyWeights:
-    """What people gave to each item, in all: made by :func:`seal_key_weights`, accepted by noise, shown to nobody.
+    """What people gave to each item, in all: made by :meth:`KeyWeights.seal`, accepted by noise, shown to nobody.
 
     One person adds at most one unit in all ("shares"), a vector of L2 norm at most one unit ("roots"), or 1 to
     one item ("one"). Under "roots" a person with n items gives none of them more than ``ceilings`` says for n.
@@ -88,7 +92,7 @@ class BoundedKeyWeights:
 
     def __init__(self, ids: pa.Array, weights: Integers, bound: KeyWeights, seal: object) -> None:
         if seal is not SEAL:
-            raise TypeError("BoundedKeyWeights are made by headcount.bounds alone; see seal_key_weights")
+            raise TypeError("BoundedKeyWeights are made by headcount.bounds alone; see KeyWeights.seal")
         self._ids, self._weights, self._bound = ids, weights, bound
         self._weights.flags.writeable = False
 
@@ -124,7 +128,7 @@ class BoundedKeyWeights:
         both = pa.concat_arrays([self._ids, other._ids.cast(self._ids.type)]).dictionary_encode()
         weights = np.zeros(len(both.dictionary), dtype=np.int64)
         np.add.at(weights, both.indices.to_numpy(), np.concatenate([self._weights, other._weights]))
-        return seal_key_weights(both.dictionary, weights, np.ones(weights.size, dtype=np.bool_), self._bound)
+        return self._bound.seal(both.dictionary, weights, np.ones(weights.size, dtype=np.bool_))
 
     def __repr__(self) -> str:
         return f"<BoundedKeyWeights by {self.rule}>"
@@ -171,17 +175,75 @@ class KeyWeights(Bound[BoundedKeyWeights]):
         numbers, weights = (np.array(column, dtype=np.int64) for column in zip(*self.ceilings, strict=True))
         return np.asarray(weights[np.searchsorted(numbers, items)])
 
+    def measure(self, passes: Passes, log: EventLog, secret: bytes) -> BoundedKeyWeights:
+        """Add up what each user gives to their items."""
+        held = items_of_users(passes, log, secret)
+        ids, users, codes = held.items.ids, held.users, held.codes
+        factors = np.ones(len(ids), dtype=np.int64) if self.hints is None else self.hints.factors_of(ids)
+        if self.rule == "one":
+            by = factors[codes]
+            if self.hints is not None:
+                lots = draws.follow_steady_hints(user_keys(held.people.raw, secret))
+                by = np.where(lots[users], self.hints.steady_of(ids)[codes], by)
+            codes = codes[_first(users, -by, held.draws_of(users, codes, secret))]
+            chosen = np.bincount(codes, minlength=len(ids)).astype(np.int64)
+            return self.seal(ids, chosen, chosen > 0)
+        kept = _kept(held, self.most, secret)
+        users, codes = users[kept], codes[kept]
+        sizes = np.minimum(held.sizes, self.most)[users]
+        if self.rule == "shares":
+            there, weights = np.ones(codes.size, dtype=np.bool_), UNITS["shares"] // sizes
+        else:
+            there, weights = factors[codes] > 0, _roots(users, factors[codes], held.sizes.size)
+            weights = np.minimum(weights, self.ceilings_of(sizes))
+        summed = np.bincount(codes, weights, minlength=len(ids)).astype(np.int64)  # below 2^53, so exact
+        return self.seal(ids, summed, np.bincount(codes[there], minlength=len(ids)) > 0)
 
-def seal_key_weights(
-    ids: pa.Array, weights: Integers, has_users: Flags | Sequence[bool], bound: KeyWeights
-) -> BoundedKeyWeights:
-    """Turn an engine's sums into weights; ``has_users`` are the items that somebody keeps, under the bound's rule.
+    def seal(self, ids: pa.Array, weights: Integers, has_users: Flags | Sequence[bool]) -> BoundedKeyWeights:
+        """Turn sums into weights; ``has_users`` are the items that somebody keeps, under the bound's rule.
 
-    >>> made = seal_key_weights(pa.array(["tea", "rye"]), np.array([3, 0]), [True, False], KeyWeights("shares"))
-    >>> made, made.sensitive_ids.to_pylist()
-    (<BoundedKeyWeights by shares>, ['tea'])
+        >>> weights = KeyWeights("shares").seal(pa.array(["tea", "rye"]), np.array([3, 0]), [True, False])
+        >>> weights, weights.sensitive_ids.to_pylist()
+        (<BoundedKeyWeights by shares>, ['tea'])
+        """
+        kept = np.asarray(has_users, dtype=np.bool_)
+        ids, weights = ids.filter(pa.array(kept)), weights[kept]
+        order = pc.sort_indices(ids)
+        return BoundedKeyWeights(ids.take(order), weights[order.to_numpy()], self, SEAL)
+
+
+def _roots(users: NDArray[np.int32], factors: Integers, n_users: int) -> Integers:
+    """Return what each item gets so that squares sum to the unit's at most, in proportion to the factors."""
+    squares = factors**2
+    of_all = np.bincount(users, squares, minlength=n_users).astype(np.int64)[users]
+    return _whole_roots(UNITS["roots"] ** 2 * squares // np.maximum(of_all, 1))
+
+
+def _whole_roots(numbers: Integers) -> Integers:
+    """Return square roots of numbers below 2^54, rounded down.
+
+    >>> _whole_roots(np.array([0, 1, 3, 4, 2**52 - 1, 2**52])).tolist()
+    [0, 1, 1, 2, 67108863, 67108864]
     """
-    kept = np.asarray(has_users, dtype=np.bool_)
-    ids, weights = ids.filter(pa.array(kept)), weights[kept]
-    order = pc.sort_indices(ids)
-    return BoundedKeyWeights(ids.take(order), weights[order.to_numpy()], bound, SEAL)
+    roots = np.floor(np.sqrt(numbers.astype(np.float64))).astype(np.int64)
+    roots -= roots**2 > numbers
+    return np.asarray(roots + ((roots + 1) ** 2 <= numbers))
+
+
+def _kept(held: UserItems, most: int, secret: bytes) -> Flags:
+    """Say which pairs count: all of people with at most ``most`` items, so many random ones of the others'."""
+    kept = held.sizes[held.users] <= most
+    rows = np.flatnonzero(~kept)
+    if rows.size:
+        users, codes = held.users[rows], held.codes[rows]
+        order = np.lexsort((held.draws_of(users, codes, secret), users))
+        begins = np.flatnonzero(np.diff(users[order], prepend=-1))
+        places = np.arange(rows.size) - np.repeat(begins, np.diff(begins, append=rows.size))
+        kept[rows[order[places < most]]] = True
+    return kept
+
+
+def _first(users: NDArray[np.int32], by: Integers, ties: Draws) -> Integers:
+    """Return the row of each person that comes first."""
+    order = np.lexsort((ties, by, users))
+    return order[np.diff(users[order], prepend=-1) > 0]

@@ -17,16 +17,13 @@ Why one person moves no more than is said
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount._internal.arrays import Integers
-from headcount.bounds.bound import Bound
-from headcount.bounds.bounded import SEAL, Bounded, Sensitivity, root_above
-from headcount.bounds.ratings.rating_bounds import check_places, positions_in_list
-from headcount.events.encode.passes import Reading
+from headcount.bounds.bounded import Bounded, Sensitivity
+from headcount.bounds.passes import Passes
+from headcount.bounds.ratings.rating_bound import ItemPairs, RatingBound, ratings_of
 from headcount.events.log import EventLog
 
 COOCCURRENCE_NORM = 1 << 20
@@ -40,7 +37,7 @@ MAX_COMMON_DIRECTION = 1 << 7
 
 
 @dataclass(frozen=True, eq=False)
-class CenteredCooccurrence(Bound[Bounded]):
+class CenteredCooccurrence(ItemPairs, RatingBound):
     """Each two of ``items``, which rise, by how far a person departs in both from what is ``common``.
 
     Nothing is drawn.
@@ -48,42 +45,42 @@ class CenteredCooccurrence(Bound[Bounded]):
 
     items: Integers
     common: Integers
-    draws: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_places(self.items)
+        super().__post_init__()
         if self.common.shape != self.items.shape:
             raise ValueError(f"there must be one number for each of {self.items.size} items")
         if self.common.min(initial=0) < 0 or self.common.max(initial=0) > MAX_COMMON_DIRECTION:
             raise ValueError(f"how common items are must lie between 0 and {MAX_COMMON_DIRECTION}")
 
-    def reading(self, log: EventLog) -> Reading:  # noqa: ARG002
-        """Items of the catalogue, whatever the context."""
-        return Reading("listed", "none", values=True)
-
     @property
-    def pairs(self) -> int:
-        """How many pairs of items there are."""
-        return self.items.size * (self.items.size - 1) // 2
+    def unit(self) -> int:
+        """So many units make a length of 1."""
+        return COOCCURRENCE_NORM
 
-    def places(self, items: int) -> NDArray[np.int32]:
-        """Return the place of each item of the catalogue among those listed, -1 for others."""
-        return positions_in_list(self.items, items)
+    def sensitivity(self, size: int) -> Sensitivity:
+        """Return how far one user moves the sums over so many pairs of items."""
+        return centered_cooccurrence_sensitivity(size)
+
+    def measure(self, passes: Passes, log: EventLog, secret: bytes) -> Bounded:  # noqa: ARG002
+        """Add up products over pairs of items of what users have, the common direction taken out."""
+        from headcount.bounds.ratings.kernels.centered_cooccurrence import centered_cooccurrence_sums
+
+        rated = ratings_of(passes, log)
+        common = self.common.astype(np.int64)
+        settings = (self.places(rated.size), common, COOCCURRENCE_NORM, COOCCURRENCE_FACTOR)
+        shape = (self.pairs + common.size + 1,)
+        sums = self.sum_over_users(passes, rated, centered_cooccurrence_sums, settings, shape)
+        products, along, common_squared = sums[: self.pairs], sums[self.pairs : -1], sums[-1]
+        first, second = np.triu_indices(common.size, 1)
+        crossed = along[first] * common[second] + along[second] * common[first]
+        return self.seal(products - crossed + common_squared * common[first] * common[second])
 
 
 def centered_cooccurrence_sensitivity(pairs: int) -> Sensitivity:
-    """Return how far one person moves the sums over so many pairs of items.
+    """Return how far one user moves the sums over so many pairs of items.
 
     >>> centered_cooccurrence_sensitivity(4)
     Sensitivity(l1=2097152, l2_squared=1099511627776, linf=1048576)
     """
-    return Sensitivity(
-        l1=root_above(pairs * COOCCURRENCE_NORM**2), l2_squared=COOCCURRENCE_NORM**2, linf=COOCCURRENCE_NORM
-    )
-
-
-def seal_centered_cooccurrence(sums: Integers, bound: CenteredCooccurrence) -> Bounded:
-    """Turn an engine's sums over pairs, the first item with all later ones and so on, into bounded values."""
-    if sums.shape != (bound.pairs,):
-        raise ValueError(f"there must be one sum for each of {bound.pairs} pairs, not {sums.shape}")
-    return Bounded(sums, centered_cooccurrence_sensitivity(bound.pairs), SEAL, unit=COOCCURRENCE_NORM)
+    return Sensitivity.of_l2(COOCCURRENCE_NORM, pairs)

@@ -25,11 +25,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount._internal.arrays import Integers
-from headcount.bounds.bounded import SEAL, Bounded, Sensitivity, root_above
-from headcount.bounds.ratings.rating_bounds import UNITS_PER_STAR, RatingBound, check_places, positions_in_list
+from headcount.bounds.bounded import Bounded, Sensitivity
+from headcount.bounds.passes import Passes
+from headcount.bounds.ratings.rating_bound import (
+    MAX_RESIDUAL,
+    PRIOR_RATING,
+    PRIOR_RATINGS,
+    UNITS_PER_STAR,
+    ItemPairs,
+    RatingBound,
+    ratings_of,
+)
+from headcount.events.log import EventLog
 
 GRADIENT_NORM = UNITS_PER_STAR**2
 """The length of all that one person adds, in L2: as so many units, which make 1."""
@@ -42,7 +51,7 @@ MAX_FACTOR = 4 * UNITS_PER_STAR
 
 
 @dataclass(frozen=True, eq=False)
-class FactorGradients(RatingBound):
+class FactorGradients(ItemPairs, RatingBound):
     """Each of ``items``, which rise, by the tastes of those who rated it, and how they did.
 
     ``factors`` are released, a row for each of ``items``, in units of 1/1024; ``offsets`` are those of
@@ -54,34 +63,32 @@ class FactorGradients(RatingBound):
     offsets: Integers
 
     def __post_init__(self) -> None:
-        check_places(self.items)
+        super().__post_init__()
         if self.factors.ndim != 2 or self.factors.shape[0] != self.items.size or not self.factors.shape[1]:
             raise ValueError(f"there must be factors of each of {self.items.size} items")
         if np.abs(self.factors).max(initial=0) > MAX_FACTOR:
             raise ValueError(f"factors must lie within {MAX_FACTOR}")
 
     @property
-    def size(self) -> int:
-        """How many numbers there are: r for each item, and one for each two of r."""
+    def unit(self) -> int:
+        """So many units make a length of 1."""
+        return GRADIENT_NORM
+
+    @property
+    def shape(self) -> tuple[int]:
+        """With r factors, r numbers for each item, and one for each two of r."""
         depth: int = self.factors.shape[1]
-        return self.items.size * depth + depth * (depth + 1) // 2
+        return (self.items.size * depth + depth * (depth + 1) // 2,)
 
-    def places(self, items: int) -> NDArray[np.int32]:
-        """Return the place of each item of the catalogue among those listed, -1 for others."""
-        return positions_in_list(self.items, items)
+    def sensitivity(self, size: int) -> Sensitivity:
+        """Return how far one user moves so many sums."""
+        return Sensitivity.of_l2(GRADIENT_NORM, size)
 
+    def measure(self, passes: Passes, log: EventLog, secret: bytes) -> Bounded:  # noqa: ARG002
+        """Add up tastes times residuals, item by item, and then products of tastes."""
+        from headcount.bounds.ratings.kernels.factor_gradients import factor_gradient_sums
 
-def factor_gradients_sensitivity(numbers: int) -> Sensitivity:
-    """Return how far one person moves so many sums.
-
-    >>> factor_gradients_sensitivity(4)
-    Sensitivity(l1=2097152, l2_squared=1099511627776, linf=1048576)
-    """
-    return Sensitivity(l1=root_above(numbers * GRADIENT_NORM**2), l2_squared=GRADIENT_NORM**2, linf=GRADIENT_NORM)
-
-
-def seal_factor_gradients(sums: Integers, bound: FactorGradients) -> Bounded:
-    """Turn an engine's sums, item by item and then of products, into bounded values."""
-    if sums.shape != (bound.size,):
-        raise ValueError(f"there must be {bound.size} sums, not {sums.shape}")
-    return Bounded(sums, factor_gradients_sensitivity(sums.size), SEAL, unit=GRADIENT_NORM)
+        rated = ratings_of(passes, log)
+        limits = GRADIENT_NORM, PRIOR_RATING, PRIOR_RATINGS, MAX_RESIDUAL, MAX_FACTOR, PRODUCT_DIVISOR
+        settings = (*limits, self.places(rated.size), self.factors, self.offsets)
+        return self.seal(self.sum_over_users(passes, rated, factor_gradient_sums, settings, self.shape))

@@ -11,34 +11,39 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount._internal.arrays import Integers
-from headcount.bounds.bound import Bound
-from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
+from headcount.bounds.bound import VectorBound
+from headcount.bounds.bounded import Bounded, Sensitivity
+from headcount.bounds.counts.count_bound import modes_of, sample_settings, scratch_of
 from headcount.bounds.counts.keep_top_scored import KeepTopScored
 from headcount.bounds.counts.sample_records import SampleRecords
-from headcount.bounds.ratings.rating_bounds import check_places, positions_in_list
+from headcount.bounds.passes import Passes, sum_over_histories
+from headcount.bounds.ratings.kernels.sampled_item_pairs import PairSums, count_item_pairs
+from headcount.bounds.ratings.rating_bound import ItemPairs
+from headcount.events.log import EventLog
 
 
 @dataclass(frozen=True, eq=False)
-class SampledItemPairs(Bound[Bounded]):
+class SampledItemPairs(ItemPairs, VectorBound):
     """Each two different items that a person's ``kept`` records are about, once; of ``items``, which rise."""
 
     kept: SampleRecords | KeepTopScored
     items: Integers
 
-    def __post_init__(self) -> None:
-        check_places(self.items)
+    def sensitivity(self, size: int) -> Sensitivity:  # noqa: ARG002
+        """Return how far one user moves the numbers of pairs."""
+        return sampled_item_pairs_sensitivity(self.kept.limit)
 
-    @property
-    def pairs(self) -> int:
-        """How many pairs of items there are."""
-        return self.items.size * (self.items.size - 1) // 2
+    def measure(self, passes: Passes, log: EventLog, secret: bytes) -> Bounded:
+        """Keep what the bound allows of each user's records, and count which two items these are about."""
+        places = self.places(len(log.catalogue.ids))
 
-    def places(self, items: int) -> NDArray[np.int32]:
-        """Return the place of each item of the catalogue among those whose pairs are counted, -1 for others."""
-        return positions_in_list(self.items, items)
+        def room() -> tuple[object, ...]:
+            sums = PairSums(np.zeros(self.pairs, dtype=np.int64))
+            return modes_of(log), sample_settings(self.kept), scratch_of(log), places, self.items.size, sums
+
+        return self.seal(sum_over_histories(passes, log, secret, count_item_pairs, self.pairs, room).pairs)
 
 
 def sampled_item_pairs_sensitivity(limit: int) -> Sensitivity:
@@ -49,10 +54,3 @@ def sampled_item_pairs_sensitivity(limit: int) -> Sensitivity:
     """
     pairs = limit * (limit - 1) // 2
     return Sensitivity(l1=pairs, l2_squared=pairs, linf=min(pairs, 1))
-
-
-def seal_sampled_item_pairs(sums: Integers, bound: SampledItemPairs) -> Bounded:
-    """Turn an engine's numbers of pairs, the first item with all later ones and so on, into bounded values."""
-    if sums.shape != (bound.pairs,):
-        raise ValueError(f"there must be one number for each of {bound.pairs} pairs, not {sums.shape}")
-    return Bounded(sums, sampled_item_pairs_sensitivity(bound.kept.limit), SEAL)

@@ -144,7 +144,7 @@ def directions(below: tuple[int, ...], denominator: int) -> Directions:
     """Return all directions for shares ``below`` / ``denominator``.
 
     >>> directions((1,), 2)
-    Directions(rows=((-2,), (0,), (2,)), unit=1, evenly=Fraction(2, 1))
+    Directions(rows=((-2,), (0,), (2,)), unit=1, even_weight=Fraction(2, 1))
     >>> made = directions((1, 5, 9), 10)
     >>> len(made.rows), made.even_weight, max(made.rows)
     (39, Fraction(2, 3), (36, -27, -9))

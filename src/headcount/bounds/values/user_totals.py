@@ -12,7 +12,8 @@ import numpy as np
 from headcount._internal.arrays import Integers
 from headcount.bounds.bound import FIXED_POINT, Bound, check_limit
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
-from headcount.events.encode.passes import Reading
+from headcount.bounds.passes import Passes
+from headcount.events.encode.passes import EncodedLog, Reading
 from headcount.events.log import EventLog
 
 MAX_EXACT = 2**53
@@ -90,33 +91,56 @@ class UserTotals(Bound[BoundedTotals]):
         """Whose record it is, that its item is listed if any are, and its value."""
         return Reading("listed" if log.has_catalogue else "any", "none", values=True)
 
+    def measure(self, passes: Passes, log: EventLog, secret: bytes) -> BoundedTotals:  # noqa: ARG002
+        """Add up each user's records, and the distances of their values from the middle of a range.
 
-def seal_user_totals(records: Integers, distances: Integers | None, bound: UserTotals) -> BoundedTotals:
-    """Turn each person's number of records, and sum of distances, into bounded totals.
+        Sums that outgrow 64 bits wrap around, whatever the order of the rows: a user's part is cut to what one
+        user may add afterwards.
+        """
+        coded, within = EncodedLog(log, self.reading(log)), self.within
+        records, distances = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        for batch in passes.batches(coded, "adding up"):
+            counts = batch.cells >= 0
+            times = counts.astype(np.int64) if batch.times is None else batch.times * counts
+            if coded.users.size > records.size:
+                more = max(coded.users.size, 2 * records.size) - records.size
+                records = np.concatenate([records, np.zeros(more, dtype=np.int64)])
+                distances = np.concatenate([distances, np.zeros(more, dtype=np.int64)])
+            np.add.at(records, batch.users, times)
+            if batch.values is not None and within is not None:
+                # cut before anything else: no value can overflow, nor make NumPy warn of it
+                cut = np.clip(batch.values, within.low / within.unit, within.high / within.unit)
+                fixed = np.rint(cut * within.unit).astype(np.int64)
+                np.add.at(distances, batch.users, (fixed - within.middle) * times)
+        return self.seal(records, None if within is None else distances)
 
-    A person with n records counts with min(n, limit) of them, and with a sum of at most limit · reach either way:
-    if n exceeds the limit, limit / n of their own sum, cut down to a whole number. A person without records is not
-    there. Whatever the sums given, no person can add more: that is cut here, and so is a total beyond 2^62.
+    def seal(self, records: Integers, distances: Integers | None) -> BoundedTotals:
+        """Turn each user's number of records, and sum of distances, into bounded totals.
 
-    >>> totals = seal_user_totals(np.array([2, 0, 9]), np.array([4, 0, -18]), UserTotals(3, FixedRange(0, 4, 1)))
-    >>> [each.sensitive_values.tolist() for each in (totals.users, totals.records, totals.distances)]
-    [[2], [5], [-2]]
-    """
-    limit, within = bound.limit, bound.within
-    counted = np.clip(records, 0, limit)
-    sealed = Bounded(_total((records > 0).astype(np.int64)), _sensitivity_of_one_value(1), SEAL)
-    kept = Bounded(_total(counted), _sensitivity_of_one_value(limit), SEAL)
-    if distances is None or within is None:
-        return BoundedTotals(sealed, kept, None)
-    part = np.where(records > limit, prorate(distances, np.maximum(records, 1), limit), distances)
-    most = counted * within.half_width
-    sums = Bounded(
-        _total(np.clip(part, -most, most)),
-        _sensitivity_of_one_value(limit * within.half_width),
-        SEAL,
-        unit=within.unit,
-    )
-    return BoundedTotals(sealed, kept, sums)
+        A user with n records counts with min(n, limit) of them, and with a sum of at most limit · reach either
+        way: if n exceeds the limit, limit / n of their own sum, cut down to a whole number. A user without records
+        is not there. Whatever the sums given, no user can add more: that is cut here, and so is a total beyond
+        2^62.
+
+        >>> totals = UserTotals(3, FixedRange(0, 4, 1)).seal(np.array([2, 0, 9]), np.array([4, 0, -18]))
+        >>> [each.sensitive_values.tolist() for each in (totals.users, totals.records, totals.distances)]
+        [[2], [5], [-2]]
+        """
+        limit, within = self.limit, self.within
+        counted = np.clip(records, 0, limit)
+        sealed = Bounded(_total((records > 0).astype(np.int64)), Sensitivity.of_l1(1), SEAL)
+        kept = Bounded(_total(counted), Sensitivity.of_l1(limit), SEAL)
+        if distances is None or within is None:
+            return BoundedTotals(sealed, kept, None)
+        part = np.where(records > limit, prorate(distances, np.maximum(records, 1), limit), distances)
+        most = counted * within.half_width
+        sums = Bounded(
+            _total(np.clip(part, -most, most)),
+            Sensitivity.of_l1(limit * within.half_width),
+            SEAL,
+            unit=within.unit,
+        )
+        return BoundedTotals(sealed, kept, sums)
 
 
 def prorate(sums: Integers, many: Integers, limit: int) -> Integers:
@@ -156,7 +180,3 @@ def _total(values: Integers) -> Integers:
     high, low = np.divmod(values, 1 << 32)
     total = (int(high.sum()) << 32) + int(low.sum())
     return np.array([max(-_MOST, min(_MOST, total))], dtype=np.int64)
-
-
-def _sensitivity_of_one_value(by: int) -> Sensitivity:
-    return Sensitivity(l1=by, l2_squared=by**2, linf=by)

@@ -17,10 +17,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from headcount._internal.arrays import Floats, Integers
-from headcount.bounds.bound import Bound, check_limit
-from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
+from headcount.bounds.bound import VectorBound, check_limit
+from headcount.bounds.bounded import Bounded, Sensitivity
+from headcount.bounds.passes import Passes
+from headcount.bounds.values.user_totals import prorate
 from headcount.errors import UsageError, param
-from headcount.events.encode.passes import Reading
+from headcount.events.encode.passes import CodedBatch, EncodedLog, Reading
 from headcount.events.log import EventLog
 
 By = Literal["contexts", "items"]
@@ -28,6 +30,12 @@ By = Literal["contexts", "items"]
 
 MIN_UNITS = 512
 """A person's weights come to at least so many units where they have as many records as they may."""
+
+_HELD = 1 << 22  # rows that are put together at a time
+_MOST_RECORDS = 1 << 40  # of one user in one place: beyond that there is no difference
+
+Held = tuple[Integers, Integers]
+"""A number for each user and place, and how many records are there."""
 
 MAX_RECORDS = 1 << 16
 """Up to this limit no sum of weights, multiplied as scores are, outgrows 64 bits."""
@@ -54,7 +62,7 @@ class ValueGrid:
 
 
 @dataclass(frozen=True)
-class UserValues(Bound[Bounded]):
+class UserValues(VectorBound):
     """The weights of each person's records, ``limit`` at most in all, in the cells of a grid and of each group.
 
     Without a value column all records are in one cell. Nothing is drawn.
@@ -94,20 +102,31 @@ class UserValues(Bound[Bounded]):
         contexts: Literal["beside", "none"] = "beside" if self.by == "contexts" else "none"
         return Reading("listed" if log.has_catalogue else "any", contexts, values=True)
 
+    def sensitivity(self, size: int) -> Sensitivity:  # noqa: ARG002
+        """Return how far one user moves the weights: by no more units than they add."""
+        return Sensitivity.of_l1(self.most)
 
-def seal_user_values(sums: Integers, bound: UserValues) -> Bounded:
-    """Seal what people's records weigh in all, by group and cell: an engine has seen to each person's limit.
+    def measure(self, passes: Passes, log: EventLog, secret: bytes) -> Bounded:  # noqa: ARG002
+        """Weigh the records that each user has in each place."""
+        width = self.groups(log) * self.grid.size
+        keys, records = _records_by_place(passes, log, self, width)
+        sums = np.zeros(width, dtype=np.int64)
+        np.add.at(sums, keys % width, _weights_of_places(keys // width, records, self))
+        return self.seal(sums.reshape(-1, self.grid.size))
 
-    >>> seal_user_values(np.array([[48, 48]]), UserValues(2, ValueGrid((1.5,)))).sensitivity.l1
-    512
-    """
-    if sums.shape[1:] != (bound.grid.size,):
-        raise ValueError(f"there must be {bound.grid.size} cells in each group, not {sums.shape[1:]}")
-    return Bounded(sums, Sensitivity.of_l1(bound.most), SEAL, unit=bound.unit)
+    def seal(self, sums: Integers) -> Bounded:
+        """Seal what users' records weigh in all, by group and cell.
+
+        >>> UserValues(2, ValueGrid((1.5,))).seal(np.array([[48, 48]])).sensitivity.l1
+        512
+        """
+        if sums.shape[1:] != (self.grid.size,):
+            raise ValueError(f"there must be {self.grid.size} cells in each group, not {sums.shape[1:]}")
+        return super().seal(sums)
 
 
 @dataclass(frozen=True)
-class UserGroups(Bound[Bounded]):
+class UserGroups(VectorBound):
     """Each person once in each of their groups: the ``limit`` ones where they have the most records."""
 
     limit: int
@@ -126,12 +145,77 @@ class UserGroups(Bound[Bounded]):
         """Whose record it is, and in which group."""
         return self.weighed.reading(log)
 
+    def sensitivity(self, size: int) -> Sensitivity:
+        """Return how far one user moves so many groups.
 
-def seal_user_groups(users: Integers, bound: UserGroups) -> Bounded:
-    """Seal the number of people in each group; an engine has seen to each person's limit.
+        >>> UserGroups(2).sensitivity(3)
+        Sensitivity(l1=2, l2_squared=2, linf=1)
+        """
+        most = min(self.limit, size)
+        return Sensitivity(l1=most, l2_squared=most, linf=1)
 
-    >>> seal_user_groups(np.array([3, 0, 1]), UserGroups(2)).sensitivity
-    Sensitivity(l1=2, l2_squared=2, linf=1)
+    def measure(self, passes: Passes, log: EventLog, secret: bytes) -> Bounded:  # noqa: ARG002
+        """Count users in their groups, those where they have the most records first, then in public order."""
+        width = self.weighed.groups(log)
+        keys, records = _records_by_place(passes, log, self.weighed, width)
+        users, places = keys // width, keys % width
+        order = np.lexsort((places, -records, users))
+        users, places = users[order], places[order]
+        starts = np.searchsorted(users, users)
+        kept = places[np.arange(users.size) - starts < self.limit]
+        return self.seal(np.bincount(kept, minlength=width).astype(np.int64))
+
+
+def _records_by_place(passes: Passes, log: EventLog, bound: UserValues, width: int) -> Held:
+    """Add up how many records each person has in each place: keys tell both, and are sorted."""
+    coded = EncodedLog(log, bound.reading(log))
+    held, more, rows = _nothing(), [_nothing()], 0
+    for batch in passes.batches(coded, "weighing values"):
+        more.append(_places(batch, bound, width))
+        rows += len(batch.users)
+        if rows > _HELD:
+            held, more, rows = _merge([held, *more]), [], 0
+    keys, records = _merge([held, *more])
+    there = records > 0
+    return keys[there], records[there]
+
+
+def _nothing() -> Held:
+    return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+
+
+def _merge(parts: list[Held]) -> Held:
+    keys, places = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+    records = np.zeros(keys.size, dtype=np.int64)
+    np.add.at(records, places, np.concatenate([part[1] for part in parts]))
+    return keys, records
+
+
+def _weights_of_places(users: Integers, records: Integers, bound: UserValues) -> Integers:
+    """Return what each place of a person gets; those of one person come after each other, in order.
+
+    >>> _weights_of_places(np.array([0, 0, 1]), np.array([3, 1, 1]), UserValues(2)).tolist()
+    [384, 128, 256]
     """
-    most = min(bound.limit, users.size)
-    return Bounded(users, Sensitivity(l1=most, l2_squared=most, linf=1), SEAL)
+    up_to = np.cumsum(np.clip(records, 0, _MOST_RECORDS))
+    first = np.ones(users.size, dtype=np.bool_)
+    first[1:] = users[1:] != users[:-1]
+    starts, person = np.flatnonzero(first), np.cumsum(first) - 1
+    before = np.concatenate([[0], up_to])[starts]
+    ends = np.append(starts[1:], users.size)[: starts.size] - 1
+    mine, whole = up_to - before[person], (up_to[ends] - before)[person]
+    nearest = (prorate(mine, np.maximum(whole, 1), 2 * bound.most) + 1) // 2
+    weighed = np.where(whole > bound.limit, nearest, mine * bound.unit)
+    added = np.diff(weighed, prepend=0)
+    added[starts] = weighed[starts]
+    return np.asarray(added)
+
+
+def _places(batch: CodedBatch, bound: UserValues, width: int) -> Held:
+    counts = batch.cells >= 0
+    group = {None: None, "contexts": batch.contexts, "items": batch.cells}[bound.by]
+    place = np.zeros(len(batch.users), dtype=np.int64) if group is None else group * np.int64(bound.grid.size)
+    if batch.values is not None:
+        place = place + bound.grid.cells_of(batch.values)
+    times = np.ones(len(batch.users), dtype=np.int64) if batch.times is None else batch.times
+    return _merge([((batch.users * np.int64(width) + place)[counts], times[counts])])

@@ -1,115 +1,155 @@
-"""The local engine: compiled kernels over grouped records, equal to the reference draw for draw."""
+"""The local engine: passes over a log on several threads, and the cached records of the current log.
+
+It equals the reference engine draw for draw. Users are dealt to blocks while the log is read (see
+:mod:`headcount.engines.local.partitions`); then the blocks are gone through in parallel, with every user's whole
+history at hand. What is in memory stays there between the stages of one release.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Any, Self, TypeVar
 
-from headcount.bounds import (
-    ActivityHistogram,
-    Bound,
-    CenteredCooccurrence,
-    ClassProfile,
-    DistinctItemsSign,
-    FactorGradients,
-    GroupCells,
-    KeepTopScored,
-    KeySupport,
-    KeyWeights,
-    Marginals,
-    Measured_co,
-    Raters,
-    RatingCovariance,
-    RatingOffsets,
-    RecordCap,
-    SampledItemPairs,
-    SampleRecords,
-    SampleUsers,
-    Taggers,
-    TagMarginals,
-    TagPairs,
-    TagWeights,
-    TopItemCounts,
-    UserGroups,
-    UsersPerColumn,
-    UserTotals,
-    UserValues,
-    WeightToThreshold,
-)
-from headcount.engines.local.measures.centered_cooccurrence import measure_centered_cooccurrence
-from headcount.engines.local.measures.counts import (
-    measure_activity_histogram,
-    measure_class_profile,
-    measure_counts,
-    measure_record_cap,
-    measure_sampled_item_pairs,
-    measure_top_item_counts,
-    measure_users_per_column,
-)
-from headcount.engines.local.measures.factor_gradients import measure_factor_gradients
-from headcount.engines.local.measures.group_cells import measure_group_cells
-from headcount.engines.local.measures.key_support import measure_key_support
-from headcount.engines.local.measures.key_weights import measure_distinct_items_sign, measure_key_weights
-from headcount.engines.local.measures.marginals import measure_marginals
-from headcount.engines.local.measures.rating_sums import (
-    measure_raters,
-    measure_rating_covariance,
-    measure_rating_offsets,
-)
-from headcount.engines.local.measures.tag_weights import measure_tags
-from headcount.engines.local.measures.user_totals import measure_user_totals
-from headcount.engines.local.measures.value_histograms import measure_user_groups, measure_user_values
-from headcount.engines.local.runner import LocalRunner
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.bounds import Bound, Measured_co
+from headcount.bounds.kernels.grouping import UserRange
+from headcount.bounds.passes import CollectedRows, SortedRows
+from headcount.engines.engine import Progress, silent
+from headcount.engines.local.partitions import HeldPartitions, LogPartitions, PackedPartitions
+from headcount.engines.local.record_store import RecordStore
+from headcount.engines.local.row_reader import collect_rows, sort_rows_by_user
+from headcount.events.encode.passes import CodedBatch, EncodedLog, Reading, Tally
 from headcount.events.log import EventLog
+from headcount.events.sources.files.packed_store import PackedSource
 
-MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
-    SampleRecords: measure_counts,
-    SampleUsers: measure_counts,
-    KeepTopScored: measure_counts,
-    WeightToThreshold: measure_counts,
-    ActivityHistogram: measure_activity_histogram,
-    ClassProfile: measure_class_profile,
-    TopItemCounts: measure_top_item_counts,
-    RecordCap: measure_record_cap,
-    UsersPerColumn: measure_users_per_column,
-    KeySupport: measure_key_support,
-    KeyWeights: measure_key_weights,
-    DistinctItemsSign: measure_distinct_items_sign,
-    UserGroups: measure_user_groups,
-    UserTotals: measure_user_totals,
-    UserValues: measure_user_values,
-    GroupCells: measure_group_cells,
-    Marginals: measure_marginals,
-    Raters: measure_raters,
-    RatingOffsets: measure_rating_offsets,
-    RatingCovariance: measure_rating_covariance,
-    SampledItemPairs: measure_sampled_item_pairs,
-    CenteredCooccurrence: measure_centered_cooccurrence,
-    FactorGradients: measure_factor_gradients,
-    Taggers: measure_tags,
-    TagWeights: measure_tags,
-    TagMarginals: measure_tags,
-    TagPairs: measure_tags,
-}
-"""How each kind of bound is measured."""
+MAX_CELLS_PER_THREAD = 1 << 24
+"""Above so many sums one thread adds up, so that they are held once."""
+
+Held = TypeVar("Held")
 
 
 @dataclass
-class LocalEngine(LocalRunner):
+class LocalEngine:
     """Measures with ``threads`` threads and ``memory`` bytes of packed records; neither changes the result.
 
+    >>> from headcount.bounds import SampleRecords
     >>> log = EventLog.of([("ann", "tea"), ("ann", "tea"), ("bob", "rye")], items=["rye", "tea"])
     >>> LocalEngine().measure(log, SampleRecords(1), bytes(16)).items.sensitive_values.tolist()
     [1, 1]
     """
 
+    threads: int = field(default_factory=lambda: max(1, min(8, os.cpu_count() or 1)))
+    memory: int = 320 << 20
+    progress: Progress = silent
+    tally: Tally | None = field(default=None, init=False, repr=False)
+    """What the last pass met, for the curator's eyes."""
+
+    _log: EventLog | None = field(default=None, init=False, repr=False)
+    _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    turn: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+    """Whose it is to go through a log: threads that share an engine would count what another one holds."""
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int, int, Progress]]:
+        """Let another process begin anew: what is held stays here."""
+        return type(self), (self.threads, self.memory, self.progress)
+
     def can(self, kind: type[Bound[Any]]) -> bool:
-        """Say whether bounds of a kind can be measured: all that come with Headcount can."""
-        return kind in MEASURES
+        """Say whether bounds of a kind can be measured: all that say how."""
+        return kind.measure is not Bound.measure
 
     def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
-        """Add up, over all people, what the bound makes of each person's own records and own draws."""
+        """Add up, over all users, what the bound makes of each user's own records and draws."""
         with self.turn:
-            measured: Measured_co = MEASURES[type(bound)](self, log, bound, secret)
-        return measured
+            return bound.measure(self, log, secret)
+
+    def threads_for(self, sums: int) -> int:
+        """Return how many threads may hold so many sums each."""
+        return self.threads if sums <= MAX_CELLS_PER_THREAD else 1
+
+    def cached(self, log: EventLog, what: object, make: Callable[[], Held]) -> Held:
+        """Return what is held of a log, made now if it is not; another log's things are let go of first.
+
+        Its records stay where the next log has the same ones and counts them otherwise.
+        """
+        if self._log is not log:
+            same = self._log is not None and log.has_same_records(self._log)
+            self._cache = (
+                {LogPartitions: self._cache[LogPartitions]} if same and LogPartitions in self._cache else {}
+            )
+            self._log = log
+        if what not in self._cache:
+            self._cache[what] = make()
+        held: Held = self._cache[what]
+        return held
+
+    def batches(self, encoded: EncodedLog, stage: str) -> Iterator[CodedBatch]:
+        """Go through a log once, and keep the tally of its rows."""
+        for batch in encoded.batches():
+            yield batch
+            self.progress(stage, encoded.tally.rows, encoded.log.source.rows)
+        self.tally = encoded.tally
+
+    def read(
+        self, log: EventLog, reading: Reading, stage: str = "reading events"
+    ) -> tuple[EncodedLog, CollectedRows]:
+        """Read all rows of a log that count; they are not held."""
+        coded = EncodedLog(log, reading)
+        rows = collect_rows(coded, self.progress, stage)
+        self.tally = coded.tally
+        return coded, rows
+
+    def read_sorted(
+        self,
+        log: EventLog,
+        reading: Reading,
+        beside: Callable[[CodedBatch], NDArray[np.integer[Any]]],
+        stage: str = "reading events",
+    ) -> SortedRows:
+        """Read all rows of a log that count, in the order of their users; they are not held."""
+        coded = EncodedLog(log, reading)
+        rows = sort_rows_by_user(coded, beside, self.progress, stage)
+        self.tally = coded.tally
+        return rows
+
+    def run_kernel(
+        self,
+        log: EventLog,
+        secret: bytes,
+        kernel: Callable[..., None],
+        thread_arguments: Sequence[tuple[Any, ...]],
+    ) -> None:
+        """Run a kernel over all pieces of a log, on as many threads as there are arguments to ask it with."""
+        walk = self.cached(log, LogPartitions, lambda: _open_walk(log, self.memory))
+        free: SimpleQueue[tuple[Any, ...]] = SimpleQueue()
+        for arguments in thread_arguments:
+            free.put(arguments)
+
+        def take(piece: UserRange) -> None:
+            own_arguments = free.get()  # there are as many as threads
+            try:
+                kernel(piece, *own_arguments)
+            finally:
+                free.put(own_arguments)
+
+        with ThreadPoolExecutor(len(thread_arguments)) as pool:
+            for pieces, ends, whole in walk.stages(secret, len(thread_arguments), pool, self.progress):
+                # handing pieces to another thread takes longer than a small log, which is one piece
+                taken = (
+                    map(take, pieces) if len(thread_arguments) == 1 or len(pieces) == 1 else pool.map(take, pieces)
+                )
+                for end, _ in zip(ends, taken, strict=True):
+                    self.progress("choosing records", end, whole)
+        self.tally = walk.tally
+
+
+def _open_walk(log: EventLog, memory: int) -> LogPartitions:
+    if isinstance(log.source, PackedSource):
+        return PackedPartitions(log.source)
+    return HeldPartitions(RecordStore(log, memory))

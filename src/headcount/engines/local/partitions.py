@@ -13,11 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headcount._internal.arrays import Draws
 from headcount.bounds.kernels.grouping import PackedRecords, UserRange
-from headcount.bounds.kernels.user_keys import keys_of_texts
+from headcount.bounds.kernels.user_keys import user_keys
 from headcount.engines.engine import Progress
 from headcount.engines.local.record_store import RecordStore
 from headcount.events.encode.passes import Tally
@@ -98,16 +96,3 @@ class PackedPartitions:
         borders = np.unique(np.searchsorted(starts, shares)).tolist()
         pieces = [UserRange(None, packed, keys, first, last) for first, last in itertools.pairwise(borders)]
         yield Stage(pieces, [int(starts[last]) for last in borders[1:]], int(starts[-1]))
-
-
-def user_keys(raw: NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64]], secret: bytes) -> Draws:
-    """Return every user's key, from the raw ids."""
-    k0, k1 = np.frombuffer(secret, dtype="<u8").astype(np.uint64)
-    if isinstance(raw, tuple):
-        data, ends = raw
-    else:
-        data = raw.astype("<i8").view(np.uint8)
-        ends = np.arange(8, 8 * raw.size + 1, 8, dtype=np.int64)
-    keys = np.empty(ends.size, dtype=np.uint64)
-    keys_of_texts(k0, k1, data, ends, keys)
-    return keys

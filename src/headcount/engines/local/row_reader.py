@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount._internal.arrays import Codes, Integers
+from headcount._internal.arrays import Codes
 from headcount.bounds.kernels import sort_rows
-from headcount.engines.engine import Progress, silent
+from headcount.bounds.passes import CollectedRows, Progress, SortedRows, silent
 from headcount.events.encode.passes import CodedBatch, EncodedLog
-
-
-@dataclass(frozen=True)
-class CollectedRows:
-    """Rows that count: who, which cell, how many records, and what else was read, None for what was not."""
-
-    users: Codes
-    cells: Codes
-    times: NDArray[np.int64] | None
-    contexts: Codes | None
-    values: NDArray[np.float64] | None
-
-    def repeated(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the user and the cell of every single record."""
-        users, cells = self.users.astype(np.int64), self.cells.astype(np.int64)
-        return (
-            (users, cells) if self.times is None else (np.repeat(users, self.times), np.repeat(cells, self.times))
-        )
 
 
 def collect_rows(coded: EncodedLog, progress: Progress = silent, stage: str = "reading events") -> CollectedRows:
@@ -60,15 +41,6 @@ def collect_rows(coded: EncodedLog, progress: Progress = silent, stage: str = "r
         np.concatenate(contexts) if contexts else None,
         np.concatenate(values) if values else None,
     )
-
-
-@dataclass(frozen=True)
-class SortedRows:
-    """Rows that count: ``cells[starts[u] : starts[u + 1]]`` are user u's, rising, and ``beside`` as well."""
-
-    starts: Integers
-    cells: Codes
-    beside: Codes
 
 
 def sort_rows_by_user(

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headcount.bounds import Bound, Measured_co, RecordCap
+from headcount.bounds import Bound, Measured_co
 from headcount.bounds.partial_sums import CELLS, HALVES, KEYS, from_cells
 from headcount.engines.engine import Progress, silent
 from headcount.engines.local.engine import LocalEngine
@@ -50,8 +50,8 @@ class SparkEngine:
     _log: EventLog | None = field(default=None, init=False, repr=False)
 
     def can(self, kind: type[Bound[Any]]) -> bool:
-        """Say whether bounds of a kind can be measured: all that are sums over people, which records are not."""
-        return kind is not RecordCap and LocalEngine().can(kind)
+        """Say whether bounds of a kind can be measured: all that are sums over users."""
+        return kind.is_sum and LocalEngine().can(kind)
 
     def check(self, log: EventLog) -> None:
         """Refuse a log that Spark cannot read, and surroundings that Spark does not run in."""

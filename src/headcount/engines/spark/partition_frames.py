@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from headcount.bounds import Bound, GroupCells, Marginals
+from headcount.bounds import Bound
 from headcount.engines.spark.partition_rows import PACKETS, PACKETS_IN_SPARK, packet_schema, partition_rows
 from headcount.engines.spark.session import set_for_now
 from headcount.engines.spark.steps import PartitionRows, ReadFiles, RegroupUsers
@@ -59,10 +59,10 @@ def partitioned_frame(
     labels = partition_labels(session, many)
     packets = _read(session, log, bound, labels, many)
     frame = packets.repartition(many, "label")
-    grouped = bound.group_cells if isinstance(bound, Marginals) else bound
-    if isinstance(grouped, GroupCells) and grouped.groups is not None:
+    reading = bound.reading(log)
+    if reading.groups is not None:
         lean, schema = without_rows(log, bound)
-        step = RegroupUsers(lean, grouped, schema, labels)
+        step = RegroupUsers(lean, reading, schema, labels)
         with set_for_now(session, FEW_PACKETS):
             frame = frame.mapInArrow(task_of(step), PACKETS_IN_SPARK).repartition(many, "label")
     return frame

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Draws
-from headcount.engines.local.partitions import user_keys
+from headcount.bounds.kernels.user_keys import user_keys
 from headcount.events.encode.id_table import numbers_of
 from headcount.events.encode.text_columns import bytes_of, is_textual, plain
 from headcount.events.log import EventLog

@@ -15,15 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headcount.bounds import Bound, GroupCells
+from headcount.bounds import Bound
+from headcount.bounds.grid.group_cells import assign_all_groups
+from headcount.bounds.kernels.user_keys import user_keys
 from headcount.bounds.partial_sums import to_cells
 from headcount.engines.local.engine import LocalEngine
-from headcount.engines.local.measures.group_cells import assign_all_groups
-from headcount.engines.local.partitions import user_keys
-from headcount.engines.local.runner import LocalRunner
 from headcount.engines.spark.partition_rows import ReadCounts, keys_of, pack_rows, partition_rows, unpack_rows
 from headcount.engines.spark.row_tallies import cells_of
 from headcount.errors import DataError
+from headcount.events.encode.passes import Reading
 from headcount.events.log import EventLog
 from headcount.events.sources.files.file_parts import FilePart, rows_of
 from headcount.events.sources.source import FileSource, Source, TableSource, open_source
@@ -91,7 +91,7 @@ class RegroupUsers:
     """Deals people anew, those of one group to one partition: each person is whole already."""
 
     log: EventLog
-    bound: GroupCells
+    reading: Reading
     schema: pa.Schema
     labels: tuple[int, ...]
 
@@ -100,7 +100,7 @@ class RegroupUsers:
         read_counts = ReadCounts()
         source = _source_of(unpack_rows(packets, read_counts), self.schema)
         log = replace(self.log, source=source)
-        coded, rows = LocalRunner(threads=1).read(log, self.bound.reading(log))
+        coded, rows = LocalEngine(threads=1).read(log, self.reading)
         if coded.groups is None or rows.contexts is None:
             raise TypeError("there are no groups to bring together")
         own = assign_all_groups(coded, rows)

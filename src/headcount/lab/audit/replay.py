@@ -37,7 +37,11 @@ import numpy as np
 import headcount.api.functions  # noqa: F401  # all modules that import a mechanism by name, before they are looked for
 from headcount._internal.arrays import Words
 from headcount.accounting.budget import Grant
-from headcount.bounds import Bounded, BoundedKeySupport, BoundedKeyWeights, ScoredJointly, ScoredTogether
+from headcount.bounds import Bounded
+from headcount.bounds.keys.key_support import BoundedKeySupport
+from headcount.bounds.keys.key_weights import BoundedKeyWeights
+from headcount.bounds.scores.joint_quantile_scores import ScoredJointly
+from headcount.bounds.scores.quantile_scores import ScoredTogether
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.lab.audit.sensitivity_replay import (

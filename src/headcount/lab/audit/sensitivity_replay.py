@@ -19,15 +19,12 @@ from numpy.typing import NDArray
 from headcount.accounting.budget import Grant
 from headcount.accounting.gdp import mu_for
 from headcount.accounting.noise_distributions import DiscreteGaussian
-from headcount.bounds import (
-    Bounded,
-    BoundedKeySupport,
-    BoundedKeyWeights,
-    Scored,
-    ScoredJointly,
-    ScoredTogether,
-    SparseScored,
-)
+from headcount.bounds import Bounded, Scored
+from headcount.bounds.counts.sparse_user_counts import SparseScored
+from headcount.bounds.keys.key_support import BoundedKeySupport
+from headcount.bounds.keys.key_weights import BoundedKeyWeights
+from headcount.bounds.scores.joint_quantile_scores import ScoredJointly
+from headcount.bounds.scores.quantile_scores import ScoredTogether
 from headcount.noise.partition_selection import single_key, threshold
 
 _SLACK = 1e-9  # of what is worked out in floats

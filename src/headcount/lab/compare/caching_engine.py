@@ -21,17 +21,14 @@ from headcount.bounds import (
     Bound,
     Bounded,
     BoundedCounts,
-    BoundedKeySupport,
-    CappedRecords,
     CountBound,
     KeepTopScored,
-    KeySupport,
     Measured_co,
-    RecordCap,
-    SparseCounts,
-    UsersPerColumn,
     WeightToThreshold,
 )
+from headcount.bounds.counts.record_cap import CappedRecords, RecordCap
+from headcount.bounds.counts.sparse_user_counts import SparseCounts, UsersPerColumn
+from headcount.bounds.keys.key_support import BoundedKeySupport, KeySupport
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 

@@ -17,7 +17,9 @@ import pyarrow.compute as pc
 
 from headcount.accounting.budget import Amount, Grant, probability
 from headcount.accounting.guarantee import format_delta
-from headcount.bounds import SampleRecords, count_scores, take_column
+from headcount.bounds import SampleRecords
+from headcount.bounds.linear_maps import take_column
+from headcount.bounds.scores.candidate_scores import count_scores
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.lab.compare.measures import precision

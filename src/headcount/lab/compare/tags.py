@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Floats
-from headcount.bounds import Bound, Measured_co, TagBound, seal_tag_weights
-from headcount.engines.local.measures.tag_weights import sums_of
+from headcount.bounds import Bound, Measured_co
+from headcount.bounds.tags.tag_weights import TagBound
 from headcount.events.log import EventLog
 from headcount.events.tag_assignments import Tagging
 from headcount.events.tag_log import TagLog
@@ -152,6 +152,6 @@ class Assignments:
         """Add up what the bound makes of each person's assignments."""
         if not isinstance(bound, TagBound):
             raise TypeError(f"assignments tell nothing of {bound}")
-        measured: Any = seal_tag_weights(bound, TagLog.of_log(log), sums_of(self.tagging, bound))
+        measured: Any = bound.seal(TagLog.of_log(log), bound.sums_of(self.tagging))
         result: Measured_co = measured
         return result

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headcount.bounds import Raters
+from headcount.bounds.ratings.rating_bound import Raters
 from headcount.engines.local.row_reader import collect_rows
 from headcount.errors import UsageError, param
 from headcount.events.encode.id_table import raw_ids

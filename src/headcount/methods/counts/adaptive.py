@@ -78,11 +78,10 @@ from headcount.bounds import (
     Noisy,
     Norm,
     Sensitivity,
-    TopItemCounts,
     WeightToThreshold,
     check_limit,
-    sensitivity,
 )
+from headcount.bounds.counts.top_item_counts import TopItemCounts
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param
@@ -209,7 +208,7 @@ class Adaptive(Staged):
             "counts",
             (1 - sum((stage.share for stage in steering), start=Decimal(0))) / len(tables),
             gaussian=self.noise == "gaussian",
-            sensitivity=sensitivity(WeightToThreshold(self.limit or 1, norm), log.counting, log.cells),
+            sensitivity=WeightToThreshold(self.limit or 1, norm).sensitivity(log.counting, log.cells),
             unit=FIXED_POINT,
             on=LIGHT_AND_HEAVY,
         )

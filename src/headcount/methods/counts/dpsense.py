@@ -43,10 +43,10 @@ from headcount.bounds import (
     Scored,
     Sensitivity,
     WeightToThreshold,
-    capped_total_scores,
     check_limit,
     columns_of,
 )
+from headcount.bounds.scores.candidate_scores import capped_total_scores
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import MOST_CELLS, EventLog

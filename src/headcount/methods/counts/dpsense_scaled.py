@@ -33,13 +33,11 @@ from fractions import Fraction
 from typing import ClassVar
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import (
+from headcount.bounds import CountTable, WeightToThreshold, columns_of
+from headcount.bounds.counts.record_cap import RecordCap
+from headcount.bounds.scores.candidate_scores import (
     SCALE_PERCENTS,
-    CountTable,
-    RecordCap,
-    WeightToThreshold,
     check_candidates,
-    columns_of,
     scaled_scores,
     scaled_spread,
 )

@@ -43,7 +43,8 @@ import numpy as np
 from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import NoiseKind
-from headcount.bounds import DeclaredScores, KeepTopScored, Noisy, SampleRecords, check_limit, sensitivity
+from headcount.bounds import KeepTopScored, Noisy, SampleRecords, check_limit
+from headcount.bounds.counts.keep_top_scored import DeclaredScores
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
@@ -119,7 +120,7 @@ class HandPicked(Staged):
         tables = table_stages(self.what, log, self.limit, self.noise, DEFAULT_SHARES["items"])
         if self.scores is not None:
             return normalize_split(tables, self.shares)
-        moved = sensitivity(SampleRecords(self.d), log.counting)
+        moved = SampleRecords(self.d).sensitivity(log.counting)
         scores = Stage("scores", Decimal(DEFAULT_SHARES["scores"]), sensitivity=moved)
         return normalize_split([scores, *tables], self.shares)
 

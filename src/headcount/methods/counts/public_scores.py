@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headcount.bounds import DeclaredScores
+from headcount.bounds.counts.keep_top_scored import DeclaredScores
 from headcount.errors import DataError, UnknownNameError, UsageError, param
 from headcount.events.sources.files.formats import is_text, reading
 from headcount.events.sources.source import open_source

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from headcount.accounting.budget import Grant
 from headcount.accounting.guarantee import Guarantee
 from headcount.accounting.noise_distributions import NoiseDistribution, NoiseKind
-from headcount.bounds import BoundedCounts, SampleRecords, sensitivity
+from headcount.bounds import BoundedCounts, SampleRecords
 from headcount.events.log import EventLog
 from headcount.methods.counts import EDGES, ITEMS
 from headcount.methods.method import (
@@ -58,7 +58,7 @@ def at_most(limit: int, log: EventLog) -> str:
 
 def table_stages(what: What | None, log: EventLog, limit: int, kind: NoiseKind, share: str) -> list[Stage]:
     """Return a stage for each table of kept records, with an equal share; with Gaussian noise they share ρ."""
-    moved = sensitivity(SampleRecords(limit), log.counting)
+    moved = SampleRecords(limit).sensitivity(log.counting)
     return [
         Stage(table, Decimal(share), gaussian=kind == "gaussian", sensitivity=moved, tells=(table,))
         for table in tables_of(what, log)

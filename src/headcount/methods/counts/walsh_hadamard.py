@@ -33,20 +33,14 @@ from fractions import Fraction
 from typing import ClassVar
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import (
-    TAIL_SPREAD,
-    Bounded,
-    CountTable,
-    SampleRecords,
-    Sensitivity,
-    columns_of,
+from headcount.bounds import Bounded, CountTable, SampleRecords, Sensitivity, columns_of
+from headcount.bounds.linear_maps import (
     head,
     inverse_walsh_hadamard,
-    sensitivity,
-    tail_scores,
     walsh_hadamard,
     walsh_hadamard_sensitivity,
 )
+from headcount.bounds.scores.candidate_scores import TAIL_SPREAD, tail_scores
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.methods.counts.per_table import TableRelease, UpToMaximum
@@ -79,7 +73,7 @@ class WalshHadamardPerturbation(UpToMaximum):
     def stage(self, log: EventLog, table: CountTable) -> Stage:
         """A choice, and the coefficients it keeps: at least one, though how many is unknown."""
         moved = walsh_hadamard_sensitivity(
-            sensitivity(SampleRecords(self.limit), log.counting), columns_of(log, table)
+            SampleRecords(self.limit).sensitivity(log.counting), columns_of(log, table)
         )
         choice = Stage("choice", Decimal("0.1"), sensitivity=Sensitivity.of_l1(TAIL_SPREAD))
         return Stage(table, parts=(choice, Stage("coefficients", Decimal("0.9"), sensitivity=moved.of_some(1))))

@@ -33,7 +33,10 @@ from typing import Any, ClassVar
 
 from headcount.accounting.budget import CostOrGrant, Grant, cost_of
 from headcount.accounting.guarantee import Guarantee
-from headcount.bounds import DistinctItemsSign, KeySupport, KeyWeights, check_limit
+from headcount.bounds import check_limit
+from headcount.bounds.keys.distinct_items_sign import DistinctItemsSign
+from headcount.bounds.keys.key_support import KeySupport
+from headcount.bounds.keys.key_weights import KeyWeights
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
@@ -124,7 +127,7 @@ class Selection:
         if self.limit is not None:
             return {"limit": self.limit, "threshold": threshold_for(self.limit, budget).users_needed, **cost}
         variety, left = _parts(budget)
-        noise_distribution_for(DistinctItemsSign.sensitivity, variety)
+        noise_distribution_for(DistinctItemsSign().sensitivity(), variety)
         glanced, choice = _few_parts(left)
         noise_distribution_for(KeyWeights.sensitivity, glanced)
         return {

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Floats
-from headcount.bounds import LinearQueries, Subset
+from headcount.bounds import LinearQueries
+from headcount.bounds.grid.contrasts import Subset
 
 MOST = 1 << 13
 """How many components may be told apart; queries that look at more ask for all cells."""

@@ -38,7 +38,9 @@ from typing import ClassVar
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Amount, Cost, Grant
 from headcount.accounting.noise_distributions import NoiseDistribution
-from headcount.bounds import Bounded, LinearQueries, Sensitivity, distance_scores, distances, take_places
+from headcount.bounds import Bounded, LinearQueries, Sensitivity
+from headcount.bounds.grid.linear_queries import distance_scores, distances
+from headcount.bounds.linear_maps import take_places
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog

@@ -44,15 +44,10 @@ import numpy as np
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant, cost_of
 from headcount.accounting.noise_distributions import NoiseDistribution
-from headcount.bounds import (
-    Bounded,
-    ColumnPlaces,
-    Marginals,
-    Noisy,
-    Sensitivity,
-    concatenate_tables,
-    total_distance,
-)
+from headcount.bounds import Bounded, Noisy, Sensitivity
+from headcount.bounds.grid.linear_queries import total_distance
+from headcount.bounds.grid.marginals import ColumnPlaces, Marginals
+from headcount.bounds.linear_maps import concatenate_tables
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError, param
 from headcount.events.encode.cells import check_table

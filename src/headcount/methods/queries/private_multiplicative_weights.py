@@ -38,7 +38,9 @@ from numpy.typing import NDArray
 
 from headcount.accounting.budget import Amount, Cost, CostOrGrant, ExclusiveResource, Grant, cost_of
 from headcount.accounting.noise_distributions import DiscreteLaplace, NoiseDistribution
-from headcount.bounds import Bounded, LinearQueries, Sensitivity, distances, exact_answers, take_places
+from headcount.bounds import Bounded, LinearQueries, Sensitivity
+from headcount.bounds.grid.linear_queries import distances, exact_answers
+from headcount.bounds.linear_maps import take_places
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError

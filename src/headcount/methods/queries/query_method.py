@@ -20,7 +20,10 @@ from headcount._internal.arrays import Floats
 from headcount.accounting.budget import CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import NoiseDistribution
-from headcount.bounds import Bounded, GroupCells, LinearQueries, distances, exact_answers, group_sums, quantile
+from headcount.bounds import Bounded, LinearQueries
+from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.grid.linear_queries import distances, exact_answers, quantile
+from headcount.bounds.linear_maps import group_sums
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.grid import Grid

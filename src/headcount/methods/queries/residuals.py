@@ -46,7 +46,9 @@ import numpy as np
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant, cost_of
 from headcount.accounting.noise_distributions import NoiseDistribution
-from headcount.bounds import Bounded, Subset, exact_answers
+from headcount.bounds import Bounded
+from headcount.bounds.grid.contrasts import Subset
+from headcount.bounds.grid.linear_queries import exact_answers
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog

@@ -20,17 +20,11 @@ from numpy.typing import NDArray
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import CostOrGrant
 from headcount.accounting.guarantee import GROUP_UNIT, Guarantee
-from headcount.bounds import (
-    Bounded,
-    ColumnPlaces,
-    GroupCells,
-    LinearQueries,
-    Sensitivity,
-    concatenate_tables,
-    exact_answers,
-    group_sums,
-    head,
-)
+from headcount.bounds import Bounded, LinearQueries, Sensitivity
+from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.grid.linear_queries import exact_answers
+from headcount.bounds.grid.marginals import ColumnPlaces
+from headcount.bounds.linear_maps import concatenate_tables, group_sums, head
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError, param
 from headcount.events.encode.cells import check_table

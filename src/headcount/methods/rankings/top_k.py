@@ -62,18 +62,19 @@ from headcount.bounds import (
     SampleRecords,
     Scored,
     Sensitivity,
+    WeightToThreshold,
+    check_limit,
+)
+from headcount.bounds.counts.sparse_user_counts import (
     SparseCounts,
     SparseScored,
     UsersPerColumn,
-    WeightToThreshold,
-    check_limit,
-    count_scores,
     sparse_scores,
-    take_column,
-    take_places,
     take_sparse_column,
     take_sparse_places,
 )
+from headcount.bounds.linear_maps import take_column, take_places
+from headcount.bounds.scores.candidate_scores import count_scores
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param

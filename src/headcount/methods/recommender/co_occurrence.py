@@ -47,15 +47,13 @@ from headcount.bounds import (
     KeepTopScored,
     Noisy,
     Norm,
-    RatingCovariance,
-    SampledItemPairs,
     SampleRecords,
     Sensitivity,
     WeightToThreshold,
     check_limit,
-    sampled_item_pairs_sensitivity,
-    sensitivity,
 )
+from headcount.bounds.ratings.rating_covariance import RatingCovariance
+from headcount.bounds.ratings.sampled_item_pairs import SampledItemPairs, sampled_item_pairs_sensitivity
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param
@@ -144,7 +142,7 @@ class CoOccurrence(Staged):
             "items",
             ITEMS_SHARE,
             gaussian=bool(price.delta),
-            sensitivity=sensitivity(WeightToThreshold(ITEM_LIMIT[norm]), "users"),
+            sensitivity=WeightToThreshold(ITEM_LIMIT[norm]).sensitivity("users"),
             unit=FIXED_POINT,
             tells=(ITEMS,),
         )

@@ -55,20 +55,11 @@ from numpy.typing import NDArray
 from headcount.accounting.budget import Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import NoiseDistribution
-from headcount.bounds import (
-    FIXED_POINT,
-    GRADIENT_NORM,
-    MAX_FACTOR,
-    MAX_ITEMS,
-    NO_SECRET,
-    UNITS_PER_STAR,
-    FactorGradients,
-    Norm,
-    Raters,
-    RatingCovariance,
-    RatingOffsets,
-    Sensitivity,
-)
+from headcount.bounds import FIXED_POINT, NO_SECRET, Norm, Sensitivity
+from headcount.bounds.ratings.factor_gradients import GRADIENT_NORM, MAX_FACTOR, FactorGradients
+from headcount.bounds.ratings.rating_bound import MAX_ITEMS, UNITS_PER_STAR, Raters
+from headcount.bounds.ratings.rating_covariance import RatingCovariance
+from headcount.bounds.ratings.rating_offsets import RatingOffsets
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param

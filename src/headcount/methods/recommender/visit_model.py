@@ -48,18 +48,13 @@ from headcount._internal.arrays import Floats, Integers
 from headcount.accounting.budget import Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import DiscreteGaussian, NoiseDistribution
-from headcount.bounds import COOCCURRENCE_NORM as ONE
-from headcount.bounds import (
-    FIXED_POINT,
-    NO_SECRET,
+from headcount.bounds import FIXED_POINT, NO_SECRET, Noisy, Sensitivity, WeightToThreshold
+from headcount.bounds.ratings.centered_cooccurrence import COOCCURRENCE_NORM as ONE
+from headcount.bounds.ratings.centered_cooccurrence import (
     CenteredCooccurrence,
-    Noisy,
-    Raters,
-    Sensitivity,
-    WeightToThreshold,
     centered_cooccurrence_sensitivity,
-    sensitivity,
 )
+from headcount.bounds.ratings.rating_bound import Raters
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
@@ -116,7 +111,7 @@ class VisitModel(Staged):
     def stages(self, log: EventLog, price: Cost) -> Stages:
         """A little for the number of people; the rest for weights and, with δ, for pairs of two items or more."""
         bells = bool(price.delta)
-        weights = sensitivity(WeightToThreshold(LIMIT), "users")
+        weights = WeightToThreshold(LIMIT).sensitivity("users")
         there: dict[str, tuple[str, Sensitivity, int]] = {"items": (ITEMS, weights, FIXED_POINT)}
         if log.context is not None:
             there["edges"] = (EDGES, weights, FIXED_POINT)

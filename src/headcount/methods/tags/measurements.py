@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from headcount._internal.arrays import Floats, Integers
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import DiscreteLaplace, NoiseDistribution
-from headcount.bounds import Noisy, Norm, TagBound, TagPairs, TagWeights, to_symmetric_matrix
+from headcount.bounds import Noisy, Norm
+from headcount.bounds.tags.tag_weights import TagBound, TagPairs, TagWeights, to_symmetric_matrix
 from headcount.events.tag_log import TagLog
 from headcount.methods.method import describe_cost
 from headcount.methods.tags.denoise import Denoised, denoised, keep_significant, topics

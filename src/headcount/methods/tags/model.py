@@ -44,16 +44,8 @@ import pyarrow as pa
 
 from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
-from headcount.bounds import (
-    FIXED_POINT,
-    NO_SECRET,
-    Noisy,
-    Sensitivity,
-    Taggers,
-    TagMarginals,
-    TagPairs,
-    TagWeights,
-)
+from headcount.bounds import FIXED_POINT, NO_SECRET, Noisy, Sensitivity
+from headcount.bounds.tags.tag_weights import Taggers, TagMarginals, TagPairs, TagWeights
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param

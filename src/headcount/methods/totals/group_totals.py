@@ -20,17 +20,11 @@ import pyarrow as pa
 
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import NoiseDistribution
-from headcount.bounds import (
-    Bounded,
-    By,
-    KeySupport,
-    SampleRecords,
-    Sensitivity,
-    UserGroups,
-    UserValues,
-    count_distinct,
-)
+from headcount.bounds import Bounded, SampleRecords, Sensitivity
 from headcount.bounds.bound import NO_SECRET
+from headcount.bounds.keys.key_support import KeySupport
+from headcount.bounds.linear_maps import count_distinct
+from headcount.bounds.values.value_histograms import By, UserGroups, UserValues
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.methods.counts.tables import LEVEL

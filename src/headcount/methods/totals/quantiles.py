@@ -49,15 +49,15 @@ import pyarrow as pa
 
 from headcount._internal.arrays import Floats, Integers
 from headcount.accounting.budget import Cost, Grant
-from headcount.bounds import (
+from headcount.bounds import Bounded
+from headcount.bounds.scores.quantile_scores import (
     POSITIONS_PER_CELL,
-    Bounded,
-    FixedRange,
     QuantilePart,
     QuantileRow,
-    ValueGrid,
     quantile_scores,
 )
+from headcount.bounds.values.user_totals import FixedRange
+from headcount.bounds.values.value_histograms import ValueGrid
 from headcount.methods.totals import QUANTILES
 from headcount.methods.totals.quantile_targets import WHOLE
 from headcount.noise import NoiseSource, choose_in_parallel

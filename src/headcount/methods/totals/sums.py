@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import NoiseDistribution
-from headcount.bounds import FixedRange
+from headcount.bounds.values.user_totals import FixedRange
 from headcount.events.log import EventLog
 from headcount.methods.counts.tables import LEVEL
 from headcount.methods.method import describe_cost

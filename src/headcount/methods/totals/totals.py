@@ -35,18 +35,10 @@ from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant, cost_of
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import NoiseDistribution
-from headcount.bounds import (
-    NO_SECRET,
-    By,
-    FixedRange,
-    KeySupport,
-    SampleRecords,
-    Sensitivity,
-    UserGroups,
-    UserTotals,
-    UserValues,
-    check_limit,
-)
+from headcount.bounds import NO_SECRET, SampleRecords, Sensitivity, check_limit
+from headcount.bounds.keys.key_support import KeySupport
+from headcount.bounds.values.user_totals import FixedRange, UserTotals
+from headcount.bounds.values.value_histograms import By, UserGroups, UserValues
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param

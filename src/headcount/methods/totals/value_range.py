@@ -20,7 +20,9 @@ from decimal import Decimal
 import numpy as np
 
 from headcount.accounting.budget import Cost
-from headcount.bounds import MAX_EXACT, FixedRange, Noisy, UserValues, ValueGrid, finest_unit
+from headcount.bounds import Noisy
+from headcount.bounds.values.user_totals import MAX_EXACT, FixedRange, finest_unit
+from headcount.bounds.values.value_histograms import UserValues, ValueGrid
 from headcount.errors import UsageError, param
 
 Range = tuple[Decimal, Decimal]

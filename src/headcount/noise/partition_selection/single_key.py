@@ -45,8 +45,7 @@ import pyarrow as pa
 from headcount._internal.arrays import Draws, Flags, Integers
 from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteLaplace
-from headcount.bounds import BoundedKeyWeights, KeyHints
-from headcount.bounds.keys.key_weights import UNITS
+from headcount.bounds.keys.key_weights import UNITS, BoundedKeyWeights, KeyHints
 from headcount.errors import GrantError, UsageError, param
 from headcount.noise.laplace import confirm, draw, scale_for
 from headcount.noise.randomness import NoiseSource

@@ -52,7 +52,7 @@ import pyarrow as pa
 
 from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteLaplace
-from headcount.bounds import BoundedKeySupport
+from headcount.bounds.keys.key_support import BoundedKeySupport
 from headcount.errors import GrantError
 from headcount.noise.laplace import confirm, draw, scale_for
 from headcount.noise.randomness import NoiseSource

@@ -81,8 +81,7 @@ from headcount._internal.arrays import Integers
 from headcount.accounting.budget import Cost, ExclusiveResource, Grant
 from headcount.accounting.gdp import mu_for, quantile_above, upper_tail
 from headcount.accounting.noise_distributions import DiscreteGaussian
-from headcount.bounds import MAX_HINT, BoundedKeyWeights, KeyHints, KeyWeights
-from headcount.bounds.keys.key_weights import UNITS
+from headcount.bounds.keys.key_weights import MAX_HINT, UNITS, BoundedKeyWeights, KeyHints, KeyWeights
 from headcount.errors import GrantError, HeadcountError
 from headcount.noise import gaussian
 from headcount.noise.randomness import NoiseSource

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Words
-from headcount.bounds import ScoredJointly
+from headcount.bounds.scores.joint_quantile_scores import ScoredJointly
 from headcount.noise.laplace import scale_for
 from headcount.noise.randomness import NoiseSource
 

@@ -27,7 +27,8 @@ Reference
 from __future__ import annotations
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import ScoredJointly, ScoredTogether
+from headcount.bounds.scores.joint_quantile_scores import ScoredJointly
+from headcount.bounds.scores.quantile_scores import ScoredTogether
 from headcount.noise.laplace import scale_for
 from headcount.noise.randomness import NoiseSource
 from headcount.noise.selection.exponential import confirm

@@ -40,7 +40,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.accounting.budget import Cost, Grant
-from headcount.bounds import Scored, SparseScored
+from headcount.bounds import Scored
+from headcount.bounds.counts.sparse_user_counts import SparseScored
 from headcount.errors import UsageError
 from headcount.noise.laplace import scale_for
 from headcount.noise.randomness import NoiseSource

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 
 from headcount.bounds import (
     FIXED_POINT,
-    MAX_CLASSES,
-    PROFILE_SIZES,
     ActivityHistogram,
     ClassProfile,
     Norm,
     Sensitivity,
     WeightToThreshold,
 )
+from headcount.bounds.counts.class_profile import MAX_CLASSES, PROFILE_SIZES
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog

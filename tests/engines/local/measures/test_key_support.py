@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import headcount as hc
 from headcount._internal.arrays import Draws
-from headcount.bounds import BoundedKeySupport, KeySupport, draws
+from headcount.bounds import draws
+from headcount.bounds.keys.key_support import BoundedKeySupport, KeySupport
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
@@ -97,7 +98,7 @@ def test_a_joining_user_changes_no_other_selection(rows: list[Row], limit: int, 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_selection_by_position_is_rejected(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken twin: keys by the place of an item in the private list, which hangs on who came first."""
-    from headcount.engines.local.measures import key_support as fast
+    from headcount.bounds.keys import key_support as fast
 
     def by_place(raw: Any, secret: bytes) -> Draws:
         size = raw[1].size if isinstance(raw, tuple) else raw.size

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.bounds import Bound, BoundedKeyWeights, DistinctItemsSign, KeyHints, KeyWeights, seal_key_weights
+from headcount.bounds import Bound
+from headcount.bounds.keys.distinct_items_sign import DistinctItemsSign
+from headcount.bounds.keys.key_weights import BoundedKeyWeights, KeyHints, KeyWeights
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
@@ -101,7 +103,7 @@ def test_users_beyond_the_maximum_items_are_sampled_by_secret() -> None:
 
 
 def test_weights_tell_nothing_of_themselves() -> None:
-    weights = seal_key_weights(pa.array(["tea"]), np.array([3]), [True], KeyWeights("shares"))
+    weights = KeyWeights("shares").seal(pa.array(["tea"]), np.array([3]), [True])
     assert (repr(weights), repr(HINTS)) == ("<BoundedKeyWeights by shares>", "<KeyHints>")
     assert not hasattr(weights, "__len__")
     with pytest.raises(TypeError, match="bounds alone"):

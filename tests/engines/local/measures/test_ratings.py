@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import NO_SECRET, Bound, Bounded, Norm, Raters, RatingCovariance, RatingOffsets
+from headcount.bounds import NO_SECRET, Bound, Bounded, Norm
+from headcount.bounds.ratings.rating_bound import Raters, read_ratings
+from headcount.bounds.ratings.rating_covariance import RatingCovariance
+from headcount.bounds.ratings.rating_offsets import RatingOffsets
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
-from headcount.engines.local.measures.ratings import read_ratings
 from headcount.errors import UsageError
 from headcount.events.log import EventLog, read_events
 from headcount.methods.recommender.rating_model import RatingModel
@@ -124,7 +126,7 @@ def test_the_order_of_rows_makes_no_difference(given_records: list[Record], rand
 
 
 def test_of_several_ratings_of_one_item_the_mean_counts() -> None:
-    read = read_ratings(rated([(1, 3, 1.0), (1, 3, 4.0), (1, 2, 9.0), (2, ITEMS, 5.0)]))
+    read = read_ratings(LocalEngine(), rated([(1, 3, 1.0), (1, 3, 4.0), (1, 2, 9.0), (2, ITEMS, 5.0)]))
     assert read.items.tolist() == [2, 3]
     assert read.values.tolist() == [4096, 1536]
     assert read.starts.tolist() == [0, 2, 2]
@@ -148,7 +150,10 @@ def test_a_hand_worked_case() -> None:
 @pytest.mark.parametrize("value", [1.7e308, -1.7e308, 5e-324])
 def test_no_rating_makes_numpy_warn(value: float) -> None:
     log = EventLog.of([(1, 0, value), (1, 1, 3.0)], items=list(range(ITEMS)), value_range=("-1e307", "1.5e308"))
-    assert read_ratings(log).values.tolist() == [{1.7e308: 4096, -1.7e308: 0, 5e-324: 256}[value], 256]
+    assert read_ratings(LocalEngine(), log).values.tolist() == [
+        {1.7e308: 4096, -1.7e308: 0, 5e-324: 256}[value],
+        256,
+    ]
     bound = RatingOffsets(7, "l2")
     lowest, other = (
         engine.measure(log, bound, NO_SECRET).sensitive_values for engine in (LocalEngine(), ReferenceEngine())
@@ -164,9 +169,9 @@ def test_a_range_that_tells_no_ratings_apart_is_refused_in_the_plan(span: tuple[
 
 
 def test_other_ranges_are_stretched() -> None:
-    five = read_ratings(rated([(1, 0, 1.0), (1, 1, 2.0), (1, 2, 5.0)]))
+    five = read_ratings(LocalEngine(), rated([(1, 0, 1.0), (1, 1, 2.0), (1, 2, 5.0)]))
     ten = EventLog.of([(1, 0, 0), (1, 1, 25), (1, 2, 100)], items=list(range(ITEMS)), value_range=(0, 100))
-    assert read_ratings(ten).values.tolist() == five.values.tolist()
+    assert read_ratings(LocalEngine(), ten).values.tolist() == five.values.tolist()
 
 
 def test_engines_say_that_they_can() -> None:

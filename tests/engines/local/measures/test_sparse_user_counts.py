@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headcount.bounds import CountTable, UsersPerColumn
+from headcount.bounds import CountTable
 from headcount.bounds.counts.kernels import sparse_user_counts as people_kernels
+from headcount.bounds.counts.sparse_user_counts import UsersPerColumn, UserTable, merge_tables
 from headcount.engines.local.engine import LocalEngine
-from headcount.engines.local.measures.sparse_user_counts import UserTable, merge_tables
 from headcount.engines.local.pack import pack
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context

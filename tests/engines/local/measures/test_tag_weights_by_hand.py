@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.bounds import FIXED_POINT, NO_SECRET, Norm, Taggers, TagMarginals, TagPairs, TagWeights
+from headcount.bounds import FIXED_POINT, NO_SECRET, Norm
+from headcount.bounds.tags.tag_weights import Taggers, TagMarginals, TagPairs, TagWeights
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.tag_log import TagLog, read_tags

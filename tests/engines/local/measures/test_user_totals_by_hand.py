@@ -12,7 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.bounds import NO_SECRET, FixedRange, UserTotals
+from headcount.bounds import NO_SECRET
+from headcount.bounds.values.user_totals import FixedRange, UserTotals
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from tests.reference.engine import ReferenceEngine

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from headcount.accounting.budget import Grant
-from headcount.bounds import ALL_USERS, Noisy, SampleRecords, SampleUsers
+from headcount.bounds import ALL_USERS, Noisy, SampleRecords
+from headcount.bounds.counts.sample_records import SampleUsers
 from headcount.errors import UsageError
 from headcount.methods.counts.smoothing.random_groups import RandomGroups
 from headcount.methods.counts.smoothing.sampled_groups import SampledGroups, Sampling, admission

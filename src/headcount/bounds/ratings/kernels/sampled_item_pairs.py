@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from headcount._internal.arrays import Codes, Integers
-from headcount._internal.compiled import compiled
+from headcount._internal.compiled import Word, compiled
 from headcount.bounds.counts.kernels.sample import SampleScratch, SampleSettings, sample_user
 from headcount.bounds.kernels.grouping import UserRange, next_histories
 from headcount.bounds.kernels.histories import (
@@ -19,19 +19,21 @@ from headcount.bounds.kernels.histories import (
 
 
 class PairSums(NamedTuple):
-    """Where a thread counts: the place of each item, -1 for none, how many places there are, and their pairs."""
+    """Where a thread counts the pairs of items."""
 
-    places: Codes
-    size: int
-    sums: Integers
+    pairs: Integers
 
 
 @compiled
 def count_item_pairs(
-    piece: UserRange, modes: Modes, keeping: SampleSettings, spare: SampleScratch, paired: PairSums
-) -> None:
-    """Keep what is allowed of every user's records, and count each two items that they are about."""
-    places, many, sums = paired
+    piece: UserRange, modes: Modes, keeping: SampleSettings, spare: SampleScratch, places: Codes, many: Word,
+    paired: PairSums,
+) -> None:  # fmt: skip
+    """Keep what is allowed of every user's records, and count each two items that they are about.
+
+    ``places`` has the place of each item among ``many`` ones, -1 for others.
+    """
+    sums = paired.pairs
     slots, numbers, heap, held, run = scratch_for(0, 0)
     reached = piece.first
     while reached < piece.last:

@@ -27,7 +27,14 @@ from numpy.typing import NDArray
 
 from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
-from headcount.bounds import ActivityHistogram, CountTable, KeepTopScored, SampleRecords, check_limit, columns_of
+from headcount.bounds import (
+    ActivityHistogram,
+    CountTable,
+    KeepTopScored,
+    SampleRecords,
+    check_limit,
+    columns_of,
+)
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.engines.local.row_reader import collect_rows

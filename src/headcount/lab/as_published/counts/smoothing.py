@@ -39,16 +39,9 @@ import numpy as np
 
 from headcount.accounting.budget import CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
-from headcount.bounds import (
-    ActivityHistogram,
-    Bounded,
-    CountTable,
-    SampleRecords,
-    SampleUsers,
-    fourier,
-    head,
-    inverse_fourier,
-)
+from headcount.bounds import ActivityHistogram, Bounded, CountTable, SampleRecords
+from headcount.bounds.counts.sample_records import SampleUsers
+from headcount.bounds.linear_maps import fourier, head, inverse_fourier
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.lab.as_published.counts.laplace_hpa import largest_user

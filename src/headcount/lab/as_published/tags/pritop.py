@@ -42,8 +42,9 @@ import numpy as np
 from headcount.accounting.budget import CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.bounds import check_limit
+from headcount.bounds.tags.tag_weights import tagging_of
 from headcount.engines.engine import Engine
-from headcount.engines.local.measures.tag_weights import tagging_of
+from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from headcount.events.tag_log import TagLog
 from headcount.lab.as_published.tags.pritop_operations import replaced
@@ -95,7 +96,7 @@ class PriTopPublished(Staged):
         """Replace everybody's tags."""
         grant.cost.check_pure("PriTop")
         tagged, guarantee = TagLog.of_log(log), self.guarantee(grant)
-        exact = tagging_of(tagged)
+        exact = tagging_of(LocalEngine(), tagged)
         grant.spend()
         draws = np.random.Generator(np.random.PCG64(int.from_bytes(noise.key(), "little")))
         model = fit_topics(exact, self.topics, int(draws.integers(0, 1 << 62)))

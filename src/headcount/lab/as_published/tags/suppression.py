@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from headcount.accounting.budget import CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
+from headcount.bounds.tags.tag_weights import tagging_of
 from headcount.engines.engine import Engine
-from headcount.engines.local.measures.tag_weights import tagging_of
+from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.events.tag_assignments import Tagging
@@ -79,7 +80,7 @@ class SuppressionPublished(Staged):
         """Delete everybody's least used tags."""
         grant.cost.check_pure("tag suppression")
         tagged, guarantee = TagLog.of_log(log), self.guarantee(grant)
-        exact = tagging_of(tagged)
+        exact = tagging_of(LocalEngine(), tagged)
         grant.spend()
         steps = (f"Everybody kept {per_cent(self.kept)} of their different tags, those they use most.",)
         left = exact.where(most_used(exact, self.kept))

@@ -28,7 +28,8 @@ import numpy as np
 
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import NoiseDistribution
-from headcount.bounds import Bounded, CountTable, SampleRecords, Sensitivity, group_sums
+from headcount.bounds import Bounded, CountTable, SampleRecords, Sensitivity
+from headcount.bounds.linear_maps import group_sums
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.methods.counts.per_table import TableRelease, UpToMaximum

@@ -37,16 +37,8 @@ from typing import ClassVar, Literal
 
 from headcount.accounting.budget import Cost, CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee
-from headcount.bounds import (
-    ALL_USERS,
-    Bounded,
-    CountBound,
-    CountTable,
-    Noisy,
-    SampleRecords,
-    SampleUsers,
-    Sensitivity,
-)
+from headcount.bounds import ALL_USERS, Bounded, CountBound, CountTable, Noisy, SampleRecords, Sensitivity
+from headcount.bounds.counts.sample_records import SampleUsers
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog

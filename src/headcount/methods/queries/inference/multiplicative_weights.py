@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import NoiseDistribution
-from headcount.bounds import Bounded, Sensitivity, group_sums
+from headcount.bounds import Bounded, Sensitivity
+from headcount.bounds.linear_maps import group_sums
 from headcount.events.grid import Grid
 from headcount.methods.queries.inference.table_fitting import SETTLED, Margin, positive_counts, scale_to_margins
 from headcount.noise import NoiseSource, add_noise, can_draw

@@ -20,7 +20,8 @@ from math import prod
 import numpy as np
 
 from headcount._internal.arrays import Floats
-from headcount.bounds import Norm, Subset, contrasts_sensitivity
+from headcount.bounds import Norm
+from headcount.bounds.grid.contrasts import Subset, contrasts_sensitivity
 
 _FINE = 64  # the smallest weight that is rounded to a whole number: by less than one in a hundred
 _FEW = 600  # components that are looked at against each other

@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from headcount._internal.arrays import Floats
-from headcount.bounds import Subset
+from headcount.bounds.grid.contrasts import Subset
 from headcount.releases.reconcile import project_onto_total
 
 Orders = Sequence[Sequence[Subset]]

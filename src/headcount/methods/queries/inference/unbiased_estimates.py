@@ -18,9 +18,8 @@ import numpy as np
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteGaussian, NoiseDistribution
-from headcount.bounds import (
-    Bounded,
-    Sensitivity,
+from headcount.bounds import Bounded, Sensitivity
+from headcount.bounds.grid.contrasts import (
     Subset,
     contrasts,
     contrasts_sensitivity,

@@ -1,1 +1,0 @@
-"""How the local engine measures each bound."""
