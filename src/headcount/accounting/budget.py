@@ -78,8 +78,8 @@ class Cost:
     """An amount of ε and δ, or ``part`` of the ρ that these allow for; or that part, for ``picks`` alone.
 
     >>> Cost.of("1", "1e-6").split({"scores": Decimal("0.5"), "items": Decimal("0.5")}, {"items": Decimal(1)})
-    {'scores': Price(epsilon=Decimal('0.5'), delta=Decimal('0'), part=None, picks=None), \
-'items': Price(epsilon=Decimal('0.5'), delta=Decimal('0.000001'), part=None, picks=None)}
+    {'scores': Cost(epsilon=Decimal('0.5'), delta=Decimal('0'), part=None, picks=None), \
+'items': Cost(epsilon=Decimal('0.5'), delta=Decimal('0.000001'), part=None, picks=None)}
     """
 
     epsilon: Decimal

@@ -33,7 +33,7 @@ class Coupling:
     Whole numbers are seconds since 1970. Pearson's coefficient is of the bins that records are in.
 
     >>> Coupling.of("time:seen/90m")
-    Coupling(way='time', column='seen', seconds=5400)
+    Coupling(rule='time', column='seen', seconds=5400)
     """
 
     rule: Literal["attribute", "time", "pearson"]
