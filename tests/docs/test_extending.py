@@ -86,7 +86,11 @@ def test_a_method_is_everywhere_without_another_line(copy: Copy, prepared: Path)
 def test_a_method_keeps_the_contracts(copy: Copy) -> None:
     copy.follow(RECIPES["A method"])
     assert copy.run("tools/docs/method_lists.py").returncode == 0
-    files = ("tests/methods/counts/test_weighed.py", "src/headcount/methods/counts/weighed.py", "tests/methods/test_registry.py")
+    files = (
+        "tests/methods/counts/test_weighed.py",
+        "src/headcount/methods/counts/weighed.py",
+        "tests/methods/test_registry.py",
+    )
     suites = ("methods", "plans", "replay", "success")
     done = copy.test(
         *files, "tests/docs/test_pages.py", *(f"tests/contracts/test_{suite}.py" for suite in suites),

@@ -390,21 +390,21 @@ def test_engines_agree(case: Case, strategy: str) -> None:
 
 @cases
 @ways
-def test_the_explanation_states_the_strategy(case: Case, way: str) -> None:
-    release = released(case, way)
+def test_the_explanation_states_the_strategy(case: Case, strategy: str) -> None:
+    release = released(case, strategy)
     explanation, page = release.explain(), release_page(release)
     assert "paid with 2 % of ε" in explanation
-    then = "best items were" if way == "peeled" else "Peeling"
+    then = "best items were" if strategy == "peeled" else "Peeling"
     assert explanation.index("First it was released how many people have") < explanation.index(then)
-    assert ("of item and context" in explanation) is (case.method.per_context and way == "counted")
+    assert ("of item and context" in explanation) is (case.method.per_context and strategy == "counted")
     assert f"fewer than {release.chosen['ranking']['apart']:,} people apart are in random order" in explanation
     assert f"fewer than {release.chosen['ranking']['apart']:,} people apart are in random order" in page
-    assert ("permute-and-flip" in explanation) is (way == "peeled")
-    assert ("so counts were ranked" in explanation) is (way == "counted")
-    assert ("on average" in explanation) is (way == "counted" and case.method.with_counts)
+    assert ("permute-and-flip" in explanation) is (strategy == "peeled")
+    assert ("so counts were ranked" in explanation) is (strategy == "counted")
+    assert ("on average" in explanation) is (strategy == "counted" and case.method.with_counts)
     assert "How active people are" in page
     assert f"The {case.method.k} best items" in page
-    if way == "counted":
+    if strategy == "counted":
         limit = release.chosen["ranking"]["limit"]
         assert f"at most {limit:,} different" in explanation
 

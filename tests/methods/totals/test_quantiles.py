@@ -365,11 +365,11 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("read", "request", "message"), BAD, ids=repr)
+@pytest.mark.parametrize(("read", "options", "message"), BAD, ids=repr)
 def test_invalid_requests_are_refused_with_their_reason(
-    read: dict[str, Any], request: dict[str, Any], message: str
+    read: dict[str, Any], options: dict[str, Any], message: str
 ) -> None:
-    words = {"epsilon": 1, "what": "totals", "limit": 3, **request}
+    words = {"epsilon": 1, "what": "totals", "limit": 3, **options}
     if words.pop("value", "") is None:
         read = {**read, "value": None, "value_range": None}
     with pytest.raises(HeadcountError, match=message):

@@ -106,7 +106,7 @@ def test_an_unknown_paper_is_reported(desk: Settings) -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "request"),
+    ("task", "settings"),
     [
         ("reproduce", {"paper": "kellaris", "data": "/etc"}),
         ("reproduce", {"paper": "kellaris", "processes": 1000}),
@@ -115,10 +115,10 @@ def test_an_unknown_paper_is_reported(desk: Settings) -> None:
     ],
 )
 def test_a_request_says_neither_where_data_lie_nor_how_many_processes_run(
-    desk: Settings, task: str, request: dict[str, Any]
+    desk: Settings, task: str, settings: dict[str, Any]
 ) -> None:
     with pytest.raises(UsageError, match="is of no use here"):
-        run(desk, task, asked=request, out="page.html")
+        run(desk, task, asked=settings, out="page.html")
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import headcount as hc
-from headcount.events.sources import foreign
+from headcount.events.sources.databases import connections
 from tests.events.sources.databases.test_databases import column, opened
 
 PARSED = sqlite3.PARSE_DECLTYPES | sqlite3.PARSE_COLNAMES
@@ -33,7 +33,7 @@ def lite() -> Iterator[sqlite3.Connection]:
 def test_sqlite_connections_read_what_is_stored(
     lite: sqlite3.Connection, target: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(foreign, "_ROWS", 2)
+    monkeypatch.setattr(connections, "_ROWS", 2)
     source = opened(lite, **target)
     assert source.names == ["user", "item", "day", "at", "n"]
     assert column(source, "item") == [None, "tea", None, "tea", None]
