@@ -162,7 +162,7 @@ def main() -> int:
     given = parser.parse_args()
     people = pq.read_table(Path(given.data) / "uci-adult.parquet")
     people = people.select(people.column_names[: given.columns])
-    grid = Grid.of(bins_for(people))
+    grid = Grid.from_mapping(bins_for(people))
     log = hc.read_people(people.append_column("id", pa.array(range(people.num_rows))), user="id")
     exact = truth(log, grid)
     ours(log, grid)  # what is compiled is not timed

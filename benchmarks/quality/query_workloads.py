@@ -168,7 +168,7 @@ def main() -> None:
     for table in given.tables:
         people, bins = TABLES[table](folder)
         log = read_people(people.append_column("id", pa.array(range(people.num_rows))), user="id")
-        grid, engine = Grid.of(bins), Once()
+        grid, engine = Grid.from_mapping(bins), Once()
         for asking in given.workloads.split(","):
             queries, weights = workload(grid, asking)
             request = TableQueries(grid=grid, rows=queries, max_records=given.records)

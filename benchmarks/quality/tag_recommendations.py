@@ -19,8 +19,7 @@ import pyarrow.parquet as pq
 from headcount.accounting.budget import Grant
 from headcount.bounds import NO_SECRET
 from headcount.bounds.tags.tag_weights import TagWeights
-from headcount.events.tag_assignments import Tagging
-from headcount.events.tag_log import TagLog
+from headcount.events.tag_log import Tagging, TagLog
 from headcount.lab.compare.tags import (
     Assignments,
     by_folkrank,
@@ -46,7 +45,7 @@ def assignments(name: str, half: str | None) -> Tagging:
         first = np.random.default_rng(7).random(int(user.max()) + 1) < 0.5
         kept = first[user] == (half == "A")
         user, resource, tag = np.unique(user[kept], return_inverse=True)[1], resource[kept], tag[kept]
-    return Tagging.of(user, resource, tag, people=int(user.max()) + 1, resources=resources, tags=tags)
+    return Tagging.from_codes(user, resource, tag, people=int(user.max()) + 1, resources=resources, tags=tags)
 
 
 def main() -> None:

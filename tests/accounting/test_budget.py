@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from headcount.accounting.budget import Cost, Grant, amount, probability
 from headcount.errors import GrantError, UsageError
-from headcount.events.record_values import read_range
+from headcount.events.roles import read_range
 from headcount.ledger.windows import Windows
 from headcount.methods.totals.quantile_targets import read_quantiles
 from headcount.noise import threshold_for

@@ -48,7 +48,7 @@ from tests.reference.registry import examples, measured_bounds
 SECRET = bytes(range(16))
 ITEMS, PARTS = ["tea", "rye", "oat"], ["AM", "PM"]
 SCORES = Noisy(np.array([3, 9, 3]), DiscreteLaplace.from_json({"scale": "1"}))
-CELLS = GroupCells(Grid.of({"stars": {"edges": [0, 2, 6]}, "item": {"values": ITEMS}}))
+CELLS = GroupCells(Grid.from_mapping({"stars": {"edges": [0, 2, 6]}, "item": {"values": ITEMS}}))
 REFINEMENT = TopItemCounts(
     ClassProfile("items", np.arange(3) % 2, above=1), ItemSubset(np.array([2, 0])), (1, 3), (1, 2)
 )
@@ -68,7 +68,7 @@ BOUNDS: tuple[Bound[Any], ...] = (
     UserTotals(2, FixedRange(1, 5, 1)),
     UserValues(2, ValueGrid((2.5,)), "items"),
     UserGroups(1),
-    GroupCells(Grid.of({"stars": {"edges": [0, 2, 6]}}), records=2),
+    GroupCells(Grid.from_mapping({"stars": {"edges": [0, 2, 6]}}), records=2),
     Marginals(CELLS, ((0,), (0, 1))),
     Raters(),
     RatingOffsets(3, "l2"),

@@ -11,7 +11,7 @@ import pytest
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.encode.text_columns import sound_batch
 from headcount.events.log import EventLog
-from headcount.events.sources import TableOrQuery
+from headcount.events.sources.databases.table_or_query import TableOrQuery
 from headcount.events.sources.source import open_source
 from tests.contracts.rows.raw_databases import WRITERS
 from tests.contracts.rows.raw_files import COLUMNS, FORMATS, Row, table_of, written

@@ -20,7 +20,7 @@ from headcount.events.user_table import read_people
 
 def cells_of(table: pa.Table, bins: dict[str, Any], groups: str | None = None) -> list[int]:
     log = read_people(table, user="id")
-    coded = EncodedLog(log, Reading(Grid.of(bins), "none", groups))
+    coded = EncodedLog(log, Reading(Grid.from_mapping(bins), "none", groups))
     return [cell for batch in coded.batches() for cell in batch.cells.tolist()]
 
 
@@ -49,7 +49,7 @@ def test_the_last_column_runs_quickest() -> None:
     table = pa.table({"id": range(2), "a": [1, 0], "b": [2, 1]})
     bins = {"a": {"from": 0, "to": 2, "bins": 2}, "b": {"from": 0, "to": 3, "bins": 3}}
     assert cells_of(table, bins) == [5, 1]
-    assert Grid.of(bins).shape == (2, 3)
+    assert Grid.from_mapping(bins).shape == (2, 3)
 
 
 @given(st.lists(st.integers(-20, 20), min_size=2, max_size=8, unique=True).map(sorted), st.booleans())
@@ -98,12 +98,13 @@ def test_bounds_of_broken_numbers_are_strict() -> None:
 )
 def test_bins_that_make_no_grid_are_refused(bins: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        Grid.of(bins)
+        Grid.from_mapping(bins)
 
 
 def test_a_wide_grid_is_refused_where_all_cells_are_counted() -> None:
     narrow, wide = (
-        Grid.of({f"c{n}": {"from": 0, "to": 20, "bins": 20} for n in range(columns)}) for columns in (5, 6)
+        Grid.from_mapping({f"c{n}": {"from": 0, "to": 20, "bins": 20} for n in range(columns)})
+        for columns in (5, 6)
     )
     narrow.check_narrow()
     with pytest.raises(UsageError, match=r"64,000,000 cells, more than 10,000,000; use --method pairs"):
@@ -119,7 +120,7 @@ def test_bins_come_from_a_file_and_go_back_to_plain_data(tmp_path: Path) -> None
     assert grid.shape == (2, 3, 1)
     assert grid.bins[0].names == ("0..17", "18..64")
     assert grid.bins[1].names == ("0.5 to 1", "1 to 1.5", "1.5 to 2")
-    assert Grid.of(grid.to_json()) == grid
+    assert Grid.from_mapping(grid.to_json()) == grid
     path.write_text("[age", "utf-8")
     with pytest.raises(DataError, match="not a TOML file"):
         read_bins(path)
@@ -131,10 +132,10 @@ def test_columns_must_be_there_and_of_the_right_kind() -> None:
     table = pa.table({"id": [1], "age": [3], "when": pa.array([0], pa.timestamp("s"))})
     log = read_people(table, user="id")
     with pytest.raises(UnknownNameError, match="did you mean 'age'"):
-        check_table(log, Grid.of({"agee": {"edges": [0, 1]}}), None)
+        check_table(log, Grid.from_mapping({"agee": {"edges": [0, 1]}}), None)
     with pytest.raises(UnknownNameError, match="household"):
-        check_table(log, Grid.of({"age": {"edges": [0, 1]}}), "household")
+        check_table(log, Grid.from_mapping({"age": {"edges": [0, 1]}}), "household")
     with pytest.raises(DataError, match="name the group"):
-        check_table(log, Grid.of({"age": {"edges": [0, 1]}}), "when")
+        check_table(log, Grid.from_mapping({"age": {"edges": [0, 1]}}), "when")
     with pytest.raises(UsageError, match="bins list texts"):
-        check_table(log, Grid.of({"age": {"values": ["x"]}}), None)
+        check_table(log, Grid.from_mapping({"age": {"values": ["x"]}}), None)

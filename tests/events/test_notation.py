@@ -209,7 +209,7 @@ def test_both_notations_are_measured_alike(name: str) -> None:
 
 
 def test_bins_of_numbers_are_those_of_the_plain_notation() -> None:
-    grid = Grid.of({"paid": {"edges": [0, 1, 10, 100, 2000]}})
+    grid = Grid.from_mapping({"paid": {"edges": [0, 1, 10, 100, 2000]}})
     logs = [
         read_people(pa.table(NAMES | values), user="user", **flags)
         for values, flags in ((PLAIN, {}), (COMMA, FLAGS))

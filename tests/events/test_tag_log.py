@@ -12,8 +12,7 @@ from headcount.bounds.tags.tag_weights import tagging_of
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.events.tag_assignments import Tagging
-from headcount.events.tag_log import TagLog, read_tags
+from headcount.events.tag_log import Tagging, TagLog, read_tags
 
 TABLE = pa.table(
     {

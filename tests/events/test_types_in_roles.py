@@ -153,7 +153,7 @@ class Role:
 
 def table_role(groups: str | None = None, **bins: Any) -> Role:
     """Return a role in a table of users, which is read through bins."""
-    grid = Grid.of({"odd": bins} if bins else {"what": {"values": ["tea"], "other": True}})
+    grid = Grid.from_mapping({"odd": bins} if bins else {"what": {"values": ["tea"], "other": True}})
     return Role({"user": "who"}, Reading(cells=grid, contexts="none", groups=groups), read_people)
 
 
@@ -310,7 +310,7 @@ def test_no_value_makes_an_arrow_file_or_stream_fail(how: str, tmp_path: Path) -
 @pytest.mark.parametrize("kind", ARRAYS)
 def test_the_curator_sees_every_type(kind: str, tmp_path: Path) -> None:
     """Inspect reads all columns and check those of a role, whatever is in them."""
-    from headcount.events.inspect.preview import preview
+    from headcount.events.inspect.suggest import preview
     from headcount.events.sources.source import open_source
 
     table = table_of(ARRAYS[kind])

@@ -32,7 +32,8 @@ HOME = Path(__file__).parents[2] / "src" / "headcount"
 
 
 DECLARED_QUERIES = TableQueries(
-    grid=Grid.of({"age": {"edges": [0, 18, 120]}}), statements=("SELECT COUNT(*) FROM people WHERE age < 18",)
+    grid=Grid.from_mapping({"age": {"edges": [0, 18, 120]}}),
+    statements=("SELECT COUNT(*) FROM people WHERE age < 18",),
 )
 
 

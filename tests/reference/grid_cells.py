@@ -23,7 +23,8 @@ def count_grid_cells(log: EventLog, bound: GroupCells, secret: bytes) -> Bounded
     >>> from headcount.events.grid import Grid
     >>> from headcount.events.user_table import read_people
     >>> log = read_people(pa.table({"who": ["ann", "ann", "bob"], "age": [30, 30, 70]}), user="who")
-    >>> count_grid_cells(log, GroupCells(Grid.of({"age": {"edges": [0, 65, 120]}})), bytes(16)).sensitive_values
+    >>> grid = Grid.from_mapping({"age": {"edges": [0, 65, 120]}})
+    >>> count_grid_cells(log, GroupCells(grid), bytes(16)).sensitive_values
     array([1, 1])
     """
     counts = np.zeros(bound.grid.cells, dtype=np.int64)

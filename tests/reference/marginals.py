@@ -19,7 +19,7 @@ def count_marginals(log: EventLog, bound: Marginals, secret: bytes) -> BoundedTa
     >>> from headcount.events.grid import Grid
     >>> from headcount.events.user_table import read_people
     >>> log = read_people(pa.table({"who": ["ann", "bob"], "age": [30, 70], "size": [1, 1]}), user="who")
-    >>> cells = GroupCells(Grid.of({"age": {"edges": [0, 65, 120]}, "size": {"edges": [0, 1, 2]}}))
+    >>> cells = GroupCells(Grid.from_mapping({"age": {"edges": [0, 65, 120]}, "size": {"edges": [0, 1, 2]}}))
     >>> measured = count_marginals(log, Marginals(cells, ((0,), (0, 1))), bytes(16))
     >>> [table.sensitive_values.tolist() for table in measured.tables]
     [[1, 1], [[0, 1], [0, 1]]]

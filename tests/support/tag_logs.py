@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headcount.events.tag_assignments import Tagging
-from headcount.events.tag_log import TagLog
+from headcount.events.tag_log import Tagging, TagLog
 
 RESOURCES = [f"r{place}" for place in range(40)]
 WORDS = [f"t{place}" for place in range(24)]
@@ -32,4 +31,4 @@ def drawn(seed: int, people: int = 6, resources: int = 5, tags: int = 4, size: i
     """Return random assignments."""
     draws = np.random.default_rng(seed)
     columns = (draws.integers(0, many, size) for many in (people, resources, tags))
-    return Tagging.of(*columns, people=people, resources=resources, tags=tags)
+    return Tagging.from_codes(*columns, people=people, resources=resources, tags=tags)

@@ -19,7 +19,7 @@ BINS: dict[str, Any] = {
     "job": {"values": ["clerk", "cook", "smith"], "other": True},
     "hours": {"from": 0, "to": 80, "bins": 8},
 }
-GRID = Grid.of(BINS)
+GRID = Grid.from_mapping(BINS)
 STATEMENTS = (
     "SELECT COUNT(*) FROM people WHERE age >= 60",
     "SELECT COUNT(*) FROM people WHERE job = 'cook' AND hours < 40",

@@ -35,7 +35,7 @@ def _needed(kind: str, name: str) -> dict[str, Any]:
 
 def _refuse_missing(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     """Refuse raw files without the option, in Click's own words; a packed store goes without."""
-    from headcount.events.log import store_path
+    from headcount.events.roles import store_path
 
     events = context.params.get("events")
     if value is None and events and not context.resilient_parsing and store_path(events) is None:
@@ -58,7 +58,7 @@ def log_of(kind: str, flags: Flags, *, needs_items: bool = True, **more: Any) ->
 def _with_catalogue(flags: Flags, *, needs_items: bool) -> Flags:
     """Refuse files without a catalogue, and leave out what a configuration says that is said already."""
     from headcount.events.catalogue import check_catalogue_given
-    from headcount.events.log import store_path
+    from headcount.events.roles import store_path
 
     store = store_path(flags["events"])
     if store is not None:
@@ -92,7 +92,8 @@ def keep_command_line_choice(flags: Flags) -> Flags:
 def _without_what_is_packed(flags: Flags, store: Any) -> Flags:
     """Leave out what a configuration file says as the store does; what it says otherwise is refused later."""
     from headcount.events.catalogue import read_catalogue
-    from headcount.events.log import is_given, matches_description
+    from headcount.events.log import matches_description
+    from headcount.events.roles import is_given
     from headcount.events.sources.files.packed_store import open_store
 
     source, context = open_store(store), click.get_current_context()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.errors import command_line, render
-from headcount.events.inspect.preview import Preview
-from headcount.events.inspect.suggest_roles import guess
+
+if TYPE_CHECKING:
+    from headcount.events.inspect.suggest import Preview
 
 CATALOGUE, BINS, QUERIES = "catalogue.csv", "bins.toml", "queries.sql"
 """Names that are refused until there are such files: nothing but the curator can say what is public."""
@@ -60,6 +61,8 @@ class Suggestion(NamedTuple):
 
 def suggestion(events: list[str], preview: Preview, text_flags: list[str]) -> Suggestion:
     """Suggest a command for what was seen of a file; ``text_flags`` say how text is written."""
+    from headcount.events.inspect.suggest import guess
+
     guessed = guess(preview.columns, preview.days, preview.texts)
     text_flags = text_flags + [
         part for name, marks in guessed.numbers.items() for mark in marks for part in (f"--{name}", mark)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from headcount.engines.engine import Engine, Progress, silent
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
-from headcount.events.sources.spark_frames import SparkSource
+from headcount.events.sources.frames import SparkSource
 
 
 @contextmanager

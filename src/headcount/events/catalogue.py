@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from headcount.errors import DataError, NotSelectedError, UnknownNameError, UsageError, param
-from headcount.events.encode.cast import InexactError, cast_exactly, limits
-from headcount.events.encode.text_columns import MAX_TEXT_BYTES
-from headcount.events.sources.files.formats import format_from_name, is_text, plain_type, reading, value_type
+from headcount.events.encode.column_types import InexactError, cast_exactly, limits
+from headcount.events.encode.text_columns import MAX_TEXT_BYTES, is_text, plain_type, value_type
+from headcount.events.sources.files.formats import format_from_name, reading
 from headcount.events.sources.source import open_source
 from headcount.releases.folder_files import refuse_special
 from headcount.releases.formatting import some
@@ -67,7 +67,7 @@ class Catalogue:
         """Check ids and labels and make a catalogue of them."""
         given = list(ids)
         if not _all_of_type(str, given):
-            given = [item_id.item() if hasattr(item_id, "item") else item_id for item_id in given]
+            given = [value.item() if hasattr(value, "item") else value for value in given]
         listed = _checked(given, where)
         if labels is None:
             return cls(listed, (None,) * len(listed))
@@ -91,10 +91,9 @@ class Catalogue:
         """The ids as the column of a release: text or whole numbers as they are listed, whatever the log holds."""
         if self.kind is not None and pa.types.is_integer(self.kind):
             return pa.array(self.ids, self.kind)
-        if self.kind is None and all(
-            isinstance(item_id, int) and -(2**63) <= item_id < 2**63 for item_id in self.ids
-        ):
-            return pa.array(self.ids, pa.int64())
+        ids = self.ids
+        if self.kind is None and all(isinstance(value, int) and -(2**63) <= value < 2**63 for value in ids):
+            return pa.array(ids, pa.int64())
         texts = self.ids if _all_of_type(str, self.ids) else [str(item_id) for item_id in self.ids]
         return pa.array(texts, pa.string())
 
@@ -204,18 +203,17 @@ def _checked(ids: list[Any], where: str) -> tuple[str, ...] | tuple[int, ...]:
         raise DataError(
             f"{where} has an entry without an id, or a line that cannot be read", remedy="remove it or correct it"
         )
-    texts = ids if _all_of_type(str, ids) else [item_id for item_id in ids if isinstance(item_id, str)]
-    whole = (
-        []
-        if texts is ids
-        else [item_id for item_id in ids if isinstance(item_id, int) and not isinstance(item_id, bool)]
-    )
+    if _all_of_type(str, ids):
+        texts, whole = ids, []
+    else:
+        texts = [value for value in ids if isinstance(value, str)]
+        whole = [value for value in ids if isinstance(value, int) and not isinstance(value, bool)]
     if texts and whole:
         raise DataError(
             f"{where} lists text ({texts[0]!r}) and whole numbers ({whole[0]!r})", remedy="write all ids alike"
         )
     if len(texts) + len(whole) < len(ids):
-        odd = next(item_id for item_id in ids if not isinstance(item_id, str | int) or isinstance(item_id, bool))
+        odd = next(value for value in ids if not isinstance(value, str | int) or isinstance(value, bool))
         raise DataError(f"{where} must list text or whole numbers", given=odd, remedy="cast the ids to text")
     if len(set(ids)) < len(ids):
         previous: set[object] = set()
@@ -296,7 +294,10 @@ def _read_file(path: str, columns: Sequence[str]) -> Catalogue:
     if path.lower().removesuffix(".gz").endswith(_TEXT):
         if columns:
             raise UsageError(f"{path} is plain text without columns", remedy=f"leave out ':{','.join(columns)}'")
-        return Catalogue.of(_lines(path), where=path)
+        with reading(path), pafs.LocalFileSystem().open_input_stream(path) as file:
+            text = file.read().decode("utf-8-sig")
+        lines = text.replace("\r\n", "\n").split("\n")
+        return Catalogue.of(filter(None, lines), where=path)
     source = open_source(path)
     names = source.names
     chosen = [*columns] or names[:1]
@@ -305,24 +306,11 @@ def _read_file(path: str, columns: Sequence[str]) -> Catalogue:
     for name in chosen:
         if name not in names:
             raise UnknownNameError.among("column", name, names, where=path)
+    values: dict[str, list[object]] = {name: [] for name in chosen}
     with reading(path):
-        batches = list(source.batches(chosen)) if chosen else []
-        ids, labels = ([value for batch in batches for value in _values(batch, name)] for name in _two(chosen))
-    return Catalogue.of(ids, labels if len(chosen) > 1 else None, where=path)
-
-
-def _two(chosen: list[str]) -> tuple[str, str]:
-    return (chosen[0], chosen[-1]) if chosen else ("", "")
-
-
-def _values(batch: pa.RecordBatch, name: str) -> list[object]:
-    column = batch.column(name)
-    values: list[object] = (column.cast(pa.string()) if is_text(column.type) else column).to_pylist()
-    return values
-
-
-def _lines(path: str) -> list[str]:
-    """Return the lines of a text file that are not empty."""
-    with reading(path), pafs.LocalFileSystem().open_input_stream(path) as file:
-        text = file.read().decode("utf-8-sig")
-    return [line for line in text.replace("\r\n", "\n").split("\n") if line]
+        for batch in source.batches(chosen) if chosen else ():
+            for name in values:
+                column = batch.column(name)
+                values[name] += (column.cast(pa.string()) if is_text(column.type) else column).to_pylist()
+    columns_read = [values[name] for name in chosen] or [[]]
+    return Catalogue.of(columns_read[0], columns_read[-1] if len(chosen) > 1 else None, where=path)

@@ -20,11 +20,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount.errors import UsageError, param
-from headcount.events.encode.cast import InexactError, cast_exactly
-from headcount.events.encode.column_types import check_comparable
-from headcount.events.encode.text_columns import is_textual
+from headcount.events.encode.column_types import InexactError, cast_exactly, check_comparable
+from headcount.events.encode.text_columns import is_textual, plain_type, value_type
 from headcount.events.notation import PLAIN, Notation, Notations
-from headcount.events.sources.files.formats import plain_type, value_type
 from headcount.events.sources.files.scalar import numbers, whole_numbers
 from headcount.events.times import TimeFormat, stamped
 

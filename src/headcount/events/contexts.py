@@ -20,10 +20,9 @@ import pyarrow.compute as pc
 
 from headcount._internal.arrays import Codes
 from headcount.errors import DataError, NotSelectedError, UsageError, param
-from headcount.events.encode.cast import InexactError, cast_exactly
-from headcount.events.encode.column_types import check_comparable, check_id_type
+from headcount.events.encode.column_types import InexactError, cast_exactly, check_comparable, check_id_type
 from headcount.events.encode.id_table import Listed, LookUp
-from headcount.events.sources.files.formats import is_text, plain_type, value_type
+from headcount.events.encode.text_columns import is_text, plain_type, value_type
 from headcount.events.times import LABELS, Part, TimeFormat
 
 SEPARATOR = "|"
@@ -288,12 +287,11 @@ def _domain(name: str, values: Any, columns: Sequence[str]) -> tuple[str, ...]:
         raise UsageError(
             f"the values of context column {name!r} must be public", remedy=f"list them with {flag}{suggestion}"
         )
-    written = isinstance(values, str)
-    if not written and not isinstance(values, Sequence):
+    if isinstance(values, str):
+        values = [value.strip() for value in values.split(",")]
+    elif not isinstance(values, Sequence):
         values = list(values) if hasattr(values, "__iter__") else [values]
-    listed = (
-        tuple(value.strip() for value in values.split(",")) if written else tuple(str(value) for value in values)
-    )
+    listed = tuple(map(str, values))
     if not listed or "" in listed:
         raise UsageError(f"the contexts of column {name!r} hold an empty value", remedy=f"write {flag}")
     if len(set(listed)) < len(listed):

@@ -149,7 +149,8 @@ Bins = NumberBins | ValueBins
 class Grid:
     """The bins of several columns; a cell is one bin of each, the last column running quickest.
 
-    >>> grid = Grid.of({"age": {"edges": [0, 18, 65]}, "job": {"values": ["clerk", "cook"], "other": True}})
+    >>> described = {"age": {"edges": [0, 18, 65]}, "job": {"values": ["clerk", "cook"], "other": True}}
+    >>> grid = Grid.from_mapping(described)
     >>> grid.shape, grid.cells
     ((2, 3), 6)
     """
@@ -157,7 +158,7 @@ class Grid:
     bins: tuple[Bins, ...]
 
     @classmethod
-    def of(cls, described: Mapping[str, Any]) -> Grid:
+    def from_mapping(cls, described: Mapping[str, Any]) -> Grid:
         """Read a grid from plain data, column by column."""
         if not described:
             raise UsageError("no bins are given", remedy=_EXAMPLE)
@@ -215,7 +216,7 @@ class Grid:
         return self._places[column]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the grid as plain data, as :meth:`of` reads it."""
+        """Return the grid as plain data, as :meth:`from_mapping` reads it."""
         return {bins.column: bins.to_json() for bins in self.bins}
 
 
@@ -224,7 +225,7 @@ def read_bins(bins: object) -> Grid:
     if isinstance(bins, Grid):
         return bins
     if isinstance(bins, Mapping):
-        return Grid.of(bins)
+        return Grid.from_mapping(bins)
     if not isinstance(bins, str | os.PathLike):
         raise UsageError("bins must be a file or a mapping", given=bins, remedy=_EXAMPLE)
     path = Path(bins)
@@ -234,7 +235,7 @@ def read_bins(bins: object) -> Grid:
         raise DataError(f"{path} cannot be read ({error.strerror or error})", remedy="name a file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is not a TOML file ({error})", remedy=_EXAMPLE) from error
-    return Grid.of(described)
+    return Grid.from_mapping(described)
 
 
 def _read(column: str, described: Any) -> Bins:

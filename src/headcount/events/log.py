@@ -1,6 +1,6 @@
 """An event log as a description: source, column roles, catalogue, context and conditions; it holds no rows.
 
-It holds no rows. Everything that shapes a release (catalogue, contexts, conditions) is public: fixed here,
+Everything that shapes a release (catalogue, contexts, conditions) is public: fixed here,
 before any row is read.
 """
 
@@ -28,26 +28,28 @@ from headcount.events.encode.column_types import (
 from headcount.events.encode.text_columns import sound_batch
 from headcount.events.log_parameters import KEPT, READERS
 from headcount.events.notation import Separators
-from headcount.events.record_values import Range, read_range
-from headcount.events.roles import Roles, clocks, read_roles
+from headcount.events.roles import (
+    Range,
+    Roles,
+    clocks,
+    read_range,
+    read_roles,
+    refuse_packed,
+    store_path,
+)
 from headcount.events.sources.databases.table_or_query import TableOrQuery
+from headcount.events.sources.files.file_source import FileSource
 from headcount.events.sources.files.formats import TextOptions
 from headcount.events.sources.files.packed_store import (
     PackedSource,
     damaged,
-    is_store,
     open_store,
     read_stored_catalogue,
 )
-from headcount.events.sources.row_as_user import RowAsUserSource, underlying_source
-from headcount.events.sources.source import FileSource, Source, TableSource, open_source
+from headcount.events.sources.source import RowAsUserSource, Source, TableSource, open_source, underlying_source
 from headcount.releases.formatting import some
 
 MOST_CELLS = 200_000_000
-_WANTED = {
-    param.user: "the column that says who",
-    param.item: "the column that says what",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +152,10 @@ class EventLog:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that must be read."""
-        return _columns(self.roles, self.context, self.conditions)
+        roles, context = self.roles, self.context.columns if self.context else ()
+        names = [roles.user, roles.item, roles.times, roles.value, *context]
+        names += [condition.column for condition in self.conditions]
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
     def has_same_records(self, other: EventLog) -> bool:
         """Say whether the same rows count, as the same cells; how they are counted may differ."""
@@ -212,12 +217,9 @@ class EventLog:
                 described["contexts"] = {name: list(domain) for name, domain in pairs}
             described["context_of"] = self.context_of
         described |= {"count": self.counting} if names_items else {}
-        if self.roles.times is not None:
-            described["times"] = self.roles.times
-        if self.roles.value is not None:
-            described["value"] = self.roles.value
-        if self.value_range is not None:
-            described["value_range"] = ",".join(map(str, self.value_range))
+        limits = None if self.value_range is None else ",".join(map(str, self.value_range))
+        numbers = {"times": self.roles.times, "value": self.roles.value, "value_range": limits}
+        described |= {name: value for name, value in numbers.items() if value is not None}
         described |= self.roles.numbers.describe()
         described |= described_conditions(self.conditions)
         for clock in clocks(self.context, self.conditions):
@@ -283,70 +285,57 @@ def read_events(
     (8, 'Friday')
     """
     words = {name: value for name, value in locals().items() if name in KEPT}
-    _check_choice(param.count, count, ("records", "users"))
-    _check_choice(param.context_of, context_of, ("record", "user"))
+    for flag, choice, allowed in (
+        (param.count, count, ("records", "users")), (param.context_of, context_of, ("record", "user")),
+    ):  # fmt: skip
+        if choice not in allowed:
+            raise UsageError(f"{flag} must be {' or '.join(allowed)}", given=choice)
     text, target = TextOptions(delimiter, encoding, header, format), TableOrQuery(table, query)
-    store = store_path(events)
+    store = open_packed(
+        events, words | {"items": items, "value_range": value_range}, text, target,
+        selecting={param.select_items(True): select_items, param.select_contexts(True): select_contexts},
+    )  # fmt: skip
     if store is not None:
-        target.refuse(os.fspath(store))
-        refuse_selecting(
-            store, {param.select_items(True): select_items, param.select_contexts(True): select_contexts}
-        )
-        refuse_packed(store, words | {"items": items, "value_range": value_range}, text)
-        return packed_log(open_store(store), count=count, context_of=context_of)
-    for name, column in ((param.user, user), (param.item, item)):
+        return packed_log(store, count=count, context_of=context_of)
+    for name, column, what in ((param.user, user, "who"), (param.item, item, "what")):
         if column is None:
-            raise UsageError(f"{name} is missing", remedy=f"give {_WANTED[name]}; only a store goes without")
+            raise UsageError(
+                f"{name} is missing", remedy=f"give the column that says {what}; only a store goes without"
+            )
     catalogue, limits = absent_or_read(items, select_items=select_items), read_range(value, value_range)
     roles, read, conditions = read_roles(**words, select_contexts=select_contexts)
     source = open_source(events, text, target)
     if isinstance(source, FileSource):
         source = replace(source, whole=frozenset({roles.user, roles.item, roles.times}))
     log = EventLog(
-        source=source,
-        roles=roles,
-        catalogue=catalogue,
-        context=read,
-        conditions=conditions,
-        counting=count,
-        context_of=context_of,
-        value_range=limits,
-    )
+        source=source, roles=roles, catalogue=catalogue, context=read, conditions=conditions, counting=count,
+        context_of=context_of, value_range=limits,
+    )  # fmt: skip
     roles.numbers.check(log.type_of)
     return log
 
 
-def store_path(events: Any) -> str | os.PathLike[str] | None:
-    """Return the path of a packed store, if that is what is given, alone."""
-    if isinstance(events, list | tuple) and len(events) == 1:
-        events = events[0]
-    return events if is_store(events) else None
-
-
-def is_given(value: Any) -> bool:
-    """Tell whether a flag that is empty by default was given."""
-    return value is not None and not (isinstance(value, list | tuple) and not value)
-
-
-def refuse_packed(store: str | os.PathLike[str], words: Mapping[str, Any], text: TextOptions) -> None:
-    """Refuse what says how to read raw files, for a store that says so by itself."""
-    given = [str(Parameter(name, value is True or None)) for name, value in words.items() if is_given(value)]
-    given += [str(text.given)] if text.given else []
-    if given:
-        raise UsageError(
-            f"{', '.join(given)} cannot be given for {os.fspath(store)}, which is packed already",
-            remedy="leave it out, or pack the log again with it",
-        )
-
-
-def refuse_selecting(store: str | os.PathLike[str], flags: Mapping[Parameter, bool]) -> None:
-    """Refuse to select from a store, which was packed with a catalogue, and with contexts if it has any."""
-    for flag, given in flags.items():
+def open_packed(
+    events: Any,
+    words: Mapping[str, Any],
+    text: TextOptions,
+    target: TableOrQuery,
+    *,
+    selecting: Mapping[Parameter, bool],
+) -> PackedSource | None:
+    """Open a packed store, None if the events are raw; refuse all that says how to read raw events."""
+    store = store_path(events)
+    if store is None:
+        return None
+    target.refuse(os.fspath(store))
+    for flag, given in selecting.items():
         if given:
             raise UsageError(
                 f"{flag} cannot be given for {os.fspath(store)}, which was packed with a public catalogue",
                 remedy="leave it out, or release from the raw events",
             )
+    refuse_packed(store, words, text)
+    return open_store(store)
 
 
 def packed_log(
@@ -362,14 +351,9 @@ def packed_log(
     except (KeyError, TypeError, UsageError) as error:
         raise damaged(source.folder, f"it does not say how it was read ({error})") from error
     log = EventLog(
-        source=source,
-        roles=roles,
-        catalogue=Catalogue(ids, labels),
-        context=context,
-        conditions=conditions,
-        counting=count,
-        context_of=context_of,
-    )
+        source=source, roles=roles, catalogue=Catalogue(ids, labels), context=context, conditions=conditions,
+        counting=count, context_of=context_of,
+    )  # fmt: skip
     stored = source.description
     if (log.catalogue.digest, log.cells) != (stored["catalogue"]["digest"], stored["cells"]):
         raise damaged(source.folder, "its catalogue or contexts are not those it was packed with")
@@ -399,17 +383,6 @@ def _parse_description(words: dict[str, Any]) -> tuple[Roles, Context | None, tu
     """Understand the words of a description; columns listed with their values may have any names."""
     listed = words.get("contexts")
     return read_roles(**(words if listed is None else words | {"context": list(listed)}))
-
-
-def _columns(roles: Roles, context: Context | None, conditions: Sequence[Condition]) -> tuple[str, ...]:
-    named = [roles.user, roles.item, roles.times, roles.value, *(context.columns if context else ())]
-    named += [condition.column for condition in conditions]
-    return tuple(dict.fromkeys(name for name in named if name is not None))
-
-
-def _check_choice(name: Parameter, value: str, allowed: Sequence[str]) -> None:
-    if value not in allowed:
-        raise UsageError(f"{name} must be {' or '.join(allowed)}", given=value)
 
 
 def check_log(log: object) -> None:

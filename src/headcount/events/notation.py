@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount.errors import Parameter, UsageError, param
-from headcount.events.sources.files.formats import is_text, plain_type
+from headcount.events.encode.text_columns import is_text, plain_type
 
 Separators = str | Sequence[str] | Mapping[str, str] | None
 """A character for all text columns, ``COL=C`` for one column, several of both, or a mapping of columns."""

@@ -1,17 +1,15 @@
 """Targets of private selection: items, context values or tags of a log that has no public list of them.
 
-A selection (:mod:`headcount.methods.partition_selection.plan`) finds such a list privately. It knows items alone:
-whatever is to be found is put before it as the items of a log, and what it found is put back into the log as if
-it had been listed.
+A selection (:mod:`headcount.methods.partition_selection.plan`) finds such a list privately. It selects items
+alone: the candidates become the items of a log, and the selected values become the list of the log.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,103 +27,66 @@ from headcount.events.tag_log import TagLog
 SelectedValues = Sequence[str] | Sequence[int]
 
 
-class Selectable(ABC):
-    """One of the lists that a log may go without."""
+@dataclass(frozen=True, eq=False)
+class Selectable:
+    """One of the lists that a log may go without: of items, of the values of a context column, or of tags."""
 
-    noun: ClassVar[str]
-    stage: ClassVar[str]
-    """What its share is called, and what a release tells of it."""
-    request_field: ClassVar[str]
-    """The word that asks for it."""
-    listed: ClassVar[str]
+    noun: str
+    stage: str
+    """The stage of the budget, and of the release."""
+    request_field: str
+    """The parameter that requests it."""
+    listed: str
     """The parameter with which it is listed instead."""
-    lacking: ClassVar[str]
-    stand_ins: ClassVar[int] = 100
-    """How many are made up to plan with."""
+    lacking: str
+    stand_ins: int = 100
+    """How many invented values a plan uses."""
 
     def __repr__(self) -> str:
         return self.stage
 
     @property
     def plural(self) -> str:
-        """What several are called; in a release, how many were found."""
+        """The plural of the noun; in a release, the name of their number."""
         return f"{self.noun}s"
 
     @property
     def flag(self) -> Parameter:
-        """The parameter that asks for it."""
+        """The parameter that requests it."""
         return Parameter(self.request_field, True)
 
-    @abstractmethod
     def is_lacking(self, log: EventLog) -> bool:
         """Say whether a log is without this list, and wants it selected."""
-
-    @abstractmethod
-    def as_items(self, log: EventLog) -> EventLog:
-        """Return a log whose items are what is to be selected: of the same people, of records that count."""
-
-    @abstractmethod
-    def put(self, log: EventLog, selected: SelectedValues) -> EventLog:
-        """Return the log with what a charged mechanism released in the place of the list."""
-
-
-class _Items(Selectable):
-    """The items themselves."""
-
-    noun, stage, request_field, listed = "item", "selection", "select_items", "items"
-    lacking = "There was no public catalogue."
-
-    def is_lacking(self, log: EventLog) -> bool:
-        return log.selects
+        if self.noun == "item":
+            return log.selects
+        return log.selects_contexts and isinstance(log, TagLog) == (self.noun == "tag")
 
     def as_items(self, log: EventLog) -> EventLog:
-        return log
+        """Return a log with the candidates as items: of the same users, of records that count."""
+        return log if self.noun == "item" else _by_column(log)
 
     def put(self, log: EventLog, selected: SelectedValues) -> EventLog:
-        return replace(log, catalogue=Catalogue.selected(selected, log.type_of(log.roles.item)))
-
-
-class _Contexts(Selectable):
-    """The values of a context column.
-
-    One value is enough to plan with: the fewer there are, the less noise, and what cannot be drawn for one cannot
-    be drawn at all.
-    """
-
-    noun, stage, request_field, listed = "context", "context-selection", "select_contexts", "contexts"
-    lacking, stand_ins = "There was no public list of contexts.", 1
-
-    def is_lacking(self, log: EventLog) -> bool:
-        return log.selects_contexts and not isinstance(log, TagLog)
-
-    def as_items(self, log: EventLog) -> EventLog:
-        return _by_column(log)
-
-    def put(self, log: EventLog, selected: SelectedValues) -> EventLog:
-        return replace(log, context=_unknown(log).listing(selected))
-
-
-class _Tags(_Contexts):
-    """The vocabulary of a tag log, whose contexts are tags."""
-
-    noun, stage, request_field, listed = "tag", "tag-selection", "select_tags", "vocabulary"
-    lacking, stand_ins = "There was no public list of tags.", 100
-
-    def is_lacking(self, log: EventLog) -> bool:
-        return log.selects_contexts and isinstance(log, TagLog)
-
-    def put(self, log: EventLog, selected: SelectedValues) -> EventLog:
+        """Return the log with the released values of a charged mechanism as its list."""
+        if self.noun == "item":
+            return replace(log, catalogue=Catalogue.selected(selected, log.type_of(log.roles.item)))
+        context = _unknown(log)
+        if self.noun == "context":
+            return replace(log, context=context.listing(selected))
         if not isinstance(log, TagLog):
             raise TypeError("tags are of a tag log")
-        context = _unknown(log)
         words = Catalogue.selected(selected, log.type_of(context.columns[0]))
         return replace(log, context=context.listing(selected), vocabulary=words)
 
 
-ITEMS, CONTEXTS, TAGS = _Items(), _Contexts(), _Tags()
+ITEMS = Selectable("item", "selection", "select_items", "items", "There was no public catalogue.")
+CONTEXTS = Selectable(
+    "context", "context-selection", "select_contexts", "contexts", "There was no public list of contexts.",
+    stand_ins=1,  # the fewer there are, the less noise: what cannot be drawn for one cannot be drawn at all
+)  # fmt: skip
+TAGS = Selectable("tag", "tag-selection", "select_tags", "vocabulary", "There was no public list of tags.")
 
 SELECTABLE: tuple[Selectable, ...] = (CONTEXTS, TAGS, ITEMS)
-"""In the order in which they are selected: which items a person has may hang on their context."""
+"""In the order in which they are selected: the items of a user may depend on their context."""
 
 
 def find_missing_lists(log: EventLog) -> tuple[Selectable, ...]:

@@ -11,22 +11,24 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._internal.arrays import Codes
 from headcount._internal.python_surface import document_parameters
 from headcount.errors import Parameter, UsageError, param
 from headcount.events.catalogue import Catalogue, UnknownCatalogue, read_catalogue
 from headcount.events.contexts import Context, UnknownContext
-from headcount.events.log import EventLog, packed_log, refuse_packed, refuse_selecting, store_path
+from headcount.events.log import EventLog, open_packed, packed_log
 from headcount.events.log_parameters import KEPT, READERS
 from headcount.events.notation import Separators
 from headcount.events.roles import read_roles
 from headcount.events.sources.databases.table_or_query import TableOrQuery
 from headcount.events.sources.files.formats import TextOptions
-from headcount.events.sources.files.packed_store import open_store
 from headcount.events.sources.source import open_source
 
 
@@ -119,12 +121,10 @@ def read_tags(
     words = {name: arguments[name] for name in KEPT if name in arguments and name != "user"}
     named = {name: arguments[name] for name in _WANTED}
     text, target = TextOptions(delimiter, encoding, header, format), TableOrQuery(table, query)
-    store = store_path(events)
+    given = {**named, "vocabulary": None, **words}
+    store = open_packed(events, given, text, target, selecting={param.select_tags(True): select_tags})
     if store is not None:
-        target.refuse(os.fspath(store))
-        refuse_selecting(store, {param.select_tags(True): select_tags})
-        refuse_packed(store, {**named, "vocabulary": None, **words}, text)
-        return TagLog.of_log(packed_log(open_store(store)))
+        return TagLog.of_log(packed_log(store))
     if select_tags and vocabulary is not None:
         raise UsageError(
             f"{param.vocabulary} and {param.select_tags(True)} are both given",
@@ -157,3 +157,41 @@ _WANTED = {
     f"is no public list, add {param.select_tags(True)} and {param.delta('1e-6')}, which releases those that "
     f"enough people use",
 }
+
+
+@dataclass(frozen=True)
+class Tagging:
+    """Distinct assignments, sorted by user, resource and tag; users are numbered, the rest are places in lists.
+
+    >>> many = Tagging.from_codes([1, 0, 1], [0, 0, 0], [2, 1, 2], people=2, resources=1, tags=3)
+    >>> many.user.tolist(), many.tag.tolist()
+    ([0, 1], [1, 2])
+    """
+
+    user: Codes
+    resource: Codes
+    tag: Codes
+    people: int
+    resources: int
+    tags: int
+
+    @classmethod
+    def from_codes(
+        cls, user: object, resource: object, tag: object, *, people: int, resources: int, tags: int
+    ) -> Tagging:
+        """Sort assignments, and keep each once."""
+        a, b, c = (np.asarray(codes, dtype=np.int32) for codes in (user, resource, tag))
+        order = np.lexsort((c, b, a))
+        a, b, c = a[order], b[order], c[order]
+        new = np.ones(order.size, dtype=np.bool_)
+        new[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1]) | (c[1:] != c[:-1])
+        return cls(a[new], b[new], c[new], people, resources, tags)
+
+    @property
+    def size(self) -> int:
+        """How many assignments there are."""
+        return int(self.user.size)
+
+    def where(self, kept: NDArray[np.bool_]) -> Tagging:
+        """Keep some of the assignments."""
+        return replace(self, user=self.user[kept], resource=self.resource[kept], tag=self.tag[kept])

@@ -1,18 +1,24 @@
-"""Time columns: parse timestamps and texts, and derive weekday, hour and month.
+"""Time columns: parse timestamps and texts, convert between zones, and derive weekday, hour and month.
 
-Timestamps and ISO 8601 text are understood. A bare number could be anything, so it needs a format. Times that
-carry no zone are wall-clock times of the zone in use; epoch numbers and times with an offset are instants and
-are shown in that zone. The zone in use is the one asked for, else the column's own, else UTC.
+Timestamps and ISO 8601 text are understood. A bare number could be anything, so it needs a format. Times without a
+zone are wall-clock times of the zone in use; epoch numbers and times with an offset are instants and are shown in
+that zone. The zone in use is the requested one, else the column's own, else UTC.
 
 Each value is read by itself. What is no time, or lies outside the years 1 to 9999, is missing.
+
+Offsets are those of Python's :mod:`zoneinfo`, looked up once for each quarter of an hour that occurs: since 1972
+clocks have changed at whole quarters alone. Of an hour that a clock showed twice the first is meant; an hour that
+was skipped is read as if the clock had not been changed yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +27,19 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Codes, Integers
 from headcount.errors import DataError, Parameter, UsageError, param
-from headcount.events.encode.text_columns import is_textual
-from headcount.events.sources.files.formats import plain_type, value_type
+from headcount.events.encode.text_columns import is_textual, plain_type, value_type
 from headcount.events.sources.files.kernels import scalar
-from headcount.events.sources.files.scalar import FIRST, LAST, Moments, iso_times, numbers, times_by, whole_numbers
-from headcount.events.time_zones import EPOCH, MICROSECOND, zone_named
+from headcount.events.sources.files.scalar import (
+    EPOCH,
+    FIRST,
+    LAST,
+    MICROSECOND,
+    Moments,
+    iso_times,
+    numbers,
+    times_by,
+    whole_numbers,
+)
 
 Part = Literal["weekday", "hour", "month"]
 
@@ -140,7 +154,8 @@ class TimeFormat:
             return self._from_number(column)
         if self.pattern is None:
             return iso_times(column)
-        return times_by(column, _by_pattern(self.pattern))
+        pattern = self.pattern
+        return times_by(column, lambda text: datetime.strptime(text.strip(), pattern))  # noqa: DTZ007
 
     def _from_number(self, column: pa.Array) -> Moments:
         """Count from the origin: whole numbers exactly, others to the nearest microsecond."""
@@ -151,7 +166,9 @@ class TimeFormat:
             value, there = numbers(column)
         else:
             whole, is_whole = _whole(column)
-            value, there = _fractional(column)
+            fractions = column.cast(pa.float64(), safe=False)
+            there = np.asarray(pc.fill_null(pc.is_finite(fractions), fill_value=False), dtype=bool)
+            value = np.where(there, pc.fill_null(fractions, 0.0).to_numpy(zero_copy_only=False), 0.0)
         most = LAST - FIRST
         steps = np.where(there & (np.abs(value) <= most / unit), value, 0.0) * unit
         micros = np.rint(steps).astype(np.int64)
@@ -219,11 +236,86 @@ def _whole(column: pa.Array) -> tuple[Integers, NDArray[np.bool_]]:
     return values.astype(np.int64), there
 
 
-def _fractional(column: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    values = column.cast(pa.float64(), safe=False)
-    there = np.asarray(pc.fill_null(pc.is_finite(values), fill_value=False), dtype=bool)
-    return np.where(there, pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False), 0.0), there
+_SECOND, _QUARTER = 1_000_000, 900_000_000
+_QUARTERS_ONLY = (2 * 365 + 60) * 86_400_000_000  # March 1972: the last change at an odd minute is past
+_WIDEST = 1 << 22
+_FIXED = re.compile(r"([+-])([0-9]{2}):?([0-9]{2})")
 
 
-def _by_pattern(pattern: str) -> Callable[[str], datetime]:
-    return lambda text: datetime.strptime(text.strip(), pattern)  # noqa: DTZ007  (a wall-clock time of the zone in use)
+class Zone:
+    """The clocks of one zone.
+
+    >>> Zone("Europe/Zurich").shown(np.array([0, 2_225_000_000_000_000])).tolist()     # January 1970; July 2040
+    [3600000000, 2225007200000000]
+    """
+
+    def __init__(self, name: str) -> None:
+        self._zone = _find(name)
+        self._offsets_by_zone_time: dict[bool, dict[int, int]] = {False: {}, True: {}}
+
+    def shown(self, instants: Integers) -> Integers:
+        """Return what the clocks showed at each moment, in microseconds."""
+        return instants + self._offsets(instants, local=False)
+
+    def meant(self, shown: Integers) -> Integers:
+        """Return the moment at which the clocks showed each time, in microseconds."""
+        return shown - self._offsets(shown, local=True)
+
+    def _offsets(self, micros: Integers, *, local: bool) -> Integers:
+        early = micros < _QUARTERS_ONLY
+        if not early.any():
+            return self._offsets_at(micros // _QUARTER, _QUARTER, local=local)
+        offsets = np.empty_like(micros)
+        offsets[early] = self._offsets_at(micros[early] // _SECOND, _SECOND, local=local)
+        offsets[~early] = self._offsets_at(micros[~early] // _QUARTER, _QUARTER, local=local)
+        return offsets
+
+    def _offsets_at(self, steps: Integers, length: int, *, local: bool) -> Integers:
+        if not steps.size:
+            return steps
+        low, span = int(steps.min()), int(steps.max()) - int(steps.min()) + 1
+        if span <= _WIDEST:
+            there = np.zeros(span, dtype=bool)
+            there[steps - low] = True
+            table = np.zeros(span, dtype=np.int64)
+            places = np.flatnonzero(there)
+            table[places] = [self._offset((low + int(place)) * length, local=local) for place in places]
+            return table[steps - low]
+        distinct, places = np.unique(steps, return_inverse=True)
+        return np.array([self._offset(int(step) * length, local=local) for step in distinct])[places]
+
+    def _offset(self, micros: int, *, local: bool) -> int:
+        """Return how far the clocks are ahead of UTC at one time, which the year 1 and 9999 may not hold."""
+        offsets = self._offsets_by_zone_time[local]
+        if micros not in offsets:
+            try:
+                moment = EPOCH + timedelta(microseconds=micros)
+                if not local:
+                    moment = moment.replace(tzinfo=UTC).astimezone(self._zone)
+                offset = self._zone.utcoffset(moment.replace(tzinfo=self._zone)) or timedelta(0)
+            except OverflowError:
+                offset = timedelta(0)
+            offsets[micros] = offset // MICROSECOND
+        return offsets[micros]
+
+
+@lru_cache(maxsize=64)
+def zone_named(name: str) -> Zone | None:
+    """Return the clocks of a zone, or None for UTC, which are never ahead.
+
+    >>> zone_named("UTC") is None, zone_named("Europe/Zürich")
+    Traceback (most recent call last):
+    headcount.errors.UsageError: unknown time zone, not 'Europe/Zürich'; for example Europe/Zurich
+    """
+    return None if name in ("UTC", "Etc/UTC", "+00:00", "Z") else Zone(name)
+
+
+def _find(name: str) -> tzinfo:
+    fixed = _FIXED.fullmatch(name)
+    try:
+        if fixed is None:
+            return ZoneInfo(name)
+        ahead = timedelta(hours=int(fixed[2]), minutes=int(fixed[3]))
+        return timezone(ahead if fixed[1] == "+" else -ahead)
+    except (KeyError, ValueError, OSError) as error:
+        raise UsageError("unknown time zone", given=name, remedy="for example Europe/Zurich") from error

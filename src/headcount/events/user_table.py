@@ -7,13 +7,13 @@ from typing import Any
 
 from headcount._internal.python_surface import document_parameters
 from headcount.errors import UsageError
-from headcount.events.log import EventLog, read_events, store_path
+from headcount.events.log import EventLog, read_events
 from headcount.events.log_parameters import KEPT, READERS
 from headcount.events.notation import Separators
+from headcount.events.roles import store_path
 from headcount.events.sources.databases.table_or_query import TableOrQuery
 from headcount.events.sources.files.formats import TextOptions
-from headcount.events.sources.row_as_user import ROW, RowAsUserSource
-from headcount.events.sources.source import open_source
+from headcount.events.sources.source import ROW, RowAsUserSource, open_source
 
 
 @document_parameters(READERS["people"].flags(), people="Where the table is: see above.")
@@ -55,6 +55,6 @@ def read_people(
     if user is not None:
         return read_events(people, item=user, **words)
     text = TextOptions(delimiter, encoding, header, format)
-    rows = RowAsUserSource.of(open_source(people, text, TableOrQuery(table, query)))
+    rows = RowAsUserSource.over(open_source(people, text, TableOrQuery(table, query)))
     kept = {name: value for name, value in words.items() if name in KEPT and name != "user"}
     return read_events(rows, user=ROW, item=ROW, **kept)

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 from headcount.accounting.charges import plain
 from headcount.errors import DataError, HeadcountError, UsageError, param
 from headcount.events.conditions import TimeWindow
+from headcount.events.encode.text_columns import value_type
 from headcount.events.log import EventLog
-from headcount.events.sources.files.formats import value_type
 from headcount.events.sources.source import check_reachable
 from headcount.ledger import Account, Charge, Issued, Ledger, Reservation
 from headcount.ledger.names import check_name, user_name

@@ -19,8 +19,8 @@ from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.errors import GrantError, NotSelectedError, UsageError
 from headcount.events.log import EventLog
 from headcount.events.sources.databases.database import DatabaseSource
-from headcount.events.sources.row_as_user import underlying_source
-from headcount.events.sources.source import FileSource, assumptions_of
+from headcount.events.sources.files.file_source import FileSource
+from headcount.events.sources.source import assumptions_of, underlying_source
 from headcount.methods.method import CAME_LATER, Method, Staged
 from headcount.methods.partition_selection.plan import (
     Selections,

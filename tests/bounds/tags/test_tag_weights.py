@@ -19,8 +19,7 @@ from headcount.bounds.tags.tag_weights import (
     TagWeights,
     to_symmetric_matrix,
 )
-from headcount.events.tag_assignments import Tagging
-from headcount.events.tag_log import TagLog
+from headcount.events.tag_log import Tagging, TagLog
 from tests.support.tag_logs import drawn
 
 Weigh = Callable[[Norm], TagBound]
@@ -66,7 +65,7 @@ def test_one_user_stays_within_the_sensitivity(
 
 @pytest.mark.parametrize("weigh", WAYS)
 def test_the_sensitivity_is_attained_up_to_rounding(weigh: Weigh) -> None:
-    tagging = Tagging.of([0] * 4, [3, 0, 3, 0], [2, 2, 1, 1], people=1, resources=5, tags=4)
+    tagging = Tagging.from_codes([0] * 4, [3, 0, 3, 0], [2, 2, 1, 1], people=1, resources=5, tags=4)
     for norm, size in (
         ("l1", lambda c: np.abs(c).sum()),
         ("l2", lambda c: math.sqrt((c.astype(float) ** 2).sum())),
@@ -107,7 +106,7 @@ def test_a_user_counts_once() -> None:
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_the_order_and_numbering_of_users_have_no_effect(norm: Norm) -> None:
     tagging = drawn(4)
-    shuffled = Tagging.of(
+    shuffled = Tagging.from_codes(
         5 - tagging.user[::-1], tagging.resource[::-1], tagging.tag[::-1], people=6, resources=5, tags=4
     )
     for weigh in WAYS:

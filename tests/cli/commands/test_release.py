@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headcount.engines.local.engine import LocalEngine
-from headcount.events.sources.source import FileSource
+from headcount.events.sources.files.file_source import FileSource
 from headcount.releases.release import load
 from tests.cli.conftest import FLAGS, RELEASE, WEEKDAY, Run
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headcount.events.sources.files.formats import as_bytes, is_text
+from headcount.events.encode.text_columns import as_bytes, is_text
 from tests.support import servers
 
 _NUMBERS = itertools.count()

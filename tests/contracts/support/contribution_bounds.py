@@ -128,7 +128,7 @@ def _cells(limit: int) -> Iterator[Reach]:
     columns = zip(*rows, strict=True)
     table = pa.table(dict(zip(("id", "home", "age"), map(list, columns), strict=True)))
     alone = read_people(table.slice(0, 45), user="id")
-    grid = Grid.of({"age": {"from": 0, "to": 405, "bins": 45}})
+    grid = Grid.from_mapping({"age": {"from": 0, "to": 405, "bins": 45}})
     engine = LocalEngine(threads=1)
     yield _reach_of(engine.measure(alone, GroupCells(grid, None, limit), SECRET))
     people = max(2, limit)

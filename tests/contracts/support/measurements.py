@@ -207,7 +207,7 @@ def _in_cells(other: bool, groups: bool, log: EventLog) -> GroupCells:
         return name if log.roles.user == "user" else str(COLUMNS.index(name) + 1)
 
     places = {"values": list(PLACES), **({"other": True} if other else {})}
-    grid = Grid.of({called("age"): {"edges": [0, 18, 65, 120]}, called("place"): places})
+    grid = Grid.from_mapping({called("age"): {"edges": [0, 18, 65, 120]}, called("place"): places})
     return GroupCells(grid, called("home"), 2, 2) if groups else GroupCells(grid, None, 2)
 
 

@@ -36,7 +36,7 @@ from headcount.engines.spark.engine import SparkEngine
 from headcount.engines.spark.partition_rows import keys_of
 from headcount.errors import DataError, SurroundingsError, UsageError
 from headcount.events.log import EventLog, read_events
-from headcount.events.sources.files import file_parts
+from headcount.events.sources.files import file_source
 from headcount.events.sources.files.packed_store import Tally
 from headcount.events.sources.source import TableSource
 from headcount.methods.counts.request import ReleaseRequest
@@ -134,8 +134,8 @@ def test_files_are_read_in_tasks_as_they_are_here(
             half.to_pandas().astype(str).to_json(path, orient="records", lines=True)
     log = opened(measurement.kind, paths, FORMATS["csv"], measurement.options)
     with (
-        mock.patch.object(file_parts, "PART_ROWS", 50),
-        mock.patch.object(file_parts.parts_of, "__defaults__", (50,)),
+        mock.patch.object(file_source, "PART_ROWS", 50),
+        mock.patch.object(file_source.parts_of, "__defaults__", (50,)),
     ):
         measured = measurement.on(engine, log)
     local = LocalEngine()
@@ -438,7 +438,7 @@ def test_a_file_that_changed_is_refused_from_within_a_task(engine: SparkEngine, 
     path = tmp_path / "visits.parquet"
     pq.write_table(_user_table(), path)
     log = read_events(path, user="user", item="item", items="tea,rye")
-    stale = tuple(replace(part, stamp=(1, 1)) for part in file_parts.parts_of(log.source))  # type: ignore[arg-type]
+    stale = tuple(replace(part, stamp=(1, 1)) for part in file_source.parts_of(log.source))  # type: ignore[arg-type]
     with (
         mock.patch.object(partition_frames, "parts_of", return_value=stale),
         pytest.raises(DataError, match="changed while it was being read"),

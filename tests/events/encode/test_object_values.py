@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headcount.events.sources.pandas_frames import texts_of
+from headcount.events.sources.frames import texts_of
 
 
 class Unhashable(str):

@@ -16,8 +16,8 @@ from headcount.bounds.tags.tag_weights import Taggers
 from headcount.bounds.values.user_totals import UserTotals
 from headcount.engines.local.pack import pack
 from headcount.events.encode.passes import EncodedLog
+from headcount.events.inspect.report import DistinctPairs
 from headcount.events.inspect.scan import scan
-from headcount.events.inspect.statistics import DistinctPairs
 from headcount.events.log import EventLog, read_events
 from headcount.events.tag_log import read_tags
 from headcount.events.user_table import read_people

@@ -191,7 +191,7 @@ def test_tables_draw_other_words_in_one_process() -> None:
 
 CONSTANT = Plant(
     "all tables have the same words", "events", "", "events.encode.id_table:secret_words",
-    "os.urandom(8 * keyed_hash.WORDS)", "bytes(8 * hashing.WORDS)",
+    "os.urandom(8 * keyed_hash.WORDS)", "bytes(8 * keyed_hash.WORDS)",
 )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ import headcount as hc
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 from headcount.events.sources import source as readers
 from headcount.events.sources.files import paths
+from headcount.events.sources.files.file_source import FileSource
 
 CSV = b"who,what\nann,tea\nbob,rye\n"
 WORDS: dict[str, Any] = {"user": "who", "item": "what", "items": "tea,rye"}
@@ -134,6 +135,6 @@ def test_patterns_in_a_store_that_is_not_this_machine(
             readers.open_source(f"store://{pattern}")
         return
     source = readers.open_source(f"store://{pattern}")
-    assert isinstance(source, readers.FileSource)
+    assert isinstance(source, FileSource)
     assert list(source.files) == expected
     assert sum(batch.num_rows for batch in source.batches(["who"])) == 2 * len(expected)

@@ -12,7 +12,7 @@ from headcount.accounting.budget import Grant
 from headcount.bounds.tags.tag_weights import tagging_of
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import read_events
-from headcount.events.tag_assignments import Tagging
+from headcount.events.tag_log import Tagging
 from headcount.lab.compare.tags import (
     Assignments,
     by_folkrank,
@@ -53,7 +53,7 @@ def test_one_whole_resource_of_every_user_is_hidden() -> None:
 
 
 def test_recall_and_precision_are_those_of_the_definition() -> None:
-    tagging = Tagging.of([0, 0, 0, 1], [0, 0, 0, 0], [1, 2, 3, 0], people=2, resources=1, tags=6)
+    tagging = Tagging.from_codes([0, 0, 0, 1], [0, 0, 0, 0], [1, 2, 3, 0], people=2, resources=1, tags=6)
     hidden = leave_one_out(tagging, 1)
     recall, precision = recall_and_precision(hidden, np.array([[1, 5, 3], [4, 0, 5]]))
     assert recall == pytest.approx([(1 / 3 + 0) / 2, (1 / 3 + 1) / 2, (2 / 3 + 1) / 2])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headcount.events.log import EventLog
-from headcount.events.tag_assignments import Tagging
+from headcount.events.tag_log import Tagging
 from headcount.lab.as_published.tags.pritop_operations import Replaced
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.datasets.parsed import Sizes
@@ -103,7 +103,7 @@ def test_numbers_are_put_in_relation_run_by_run() -> None:
 def test_theorems_are_tried_on_those_they_speak_of() -> None:
     tags = [*range(20), *range(3)]
     user = np.array([0] * 20 + [2] * 3)
-    tagging = Tagging.of(user, tags, tags, people=3, resources=20, tags=20)
+    tagging = Tagging.from_codes(user, tags, tags, people=3, resources=20, tags=20)
     stays = np.array([True] * 17 + [False] * 3 + [True] * 3)
     nothing = np.empty(0, dtype=int)
     done = Replaced(

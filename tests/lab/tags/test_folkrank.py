@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headcount.events.tag_assignments import Tagging
+from headcount.events.tag_log import Tagging
 from headcount.lab.tags import folkrank
 from headcount.lab.tags.folkrank import FolkRank, best_places
 from tests.support.tag_logs import drawn
@@ -77,7 +77,7 @@ def test_the_dense_check_would_see_a_wrong_baseline_or_damping() -> None:
 
 
 def test_a_node_without_edges_gets_and_gives_nothing() -> None:
-    tagging = Tagging.of([0], [0], [0], people=2, resources=2, tags=2)
+    tagging = Tagging.from_codes([0], [0], [0], people=2, resources=2, tags=2)
     assert np.abs(scores(tagging, [1], [1])[0] - dense(tagging, 1, 1)).max() < 1e-12
 
 
@@ -95,7 +95,7 @@ def test_ten_thousand_questions_on_last_fm_take_less_than_a_minute() -> None:
     table = pq.read_table(file)
     codes = [np.unique(table[name].to_numpy(), return_inverse=True)[1] for name in ("user", "resource", "tag")]
     sizes = [int(column.max()) + 1 for column in codes]
-    tagging = Tagging.of(*codes, people=sizes[0], resources=sizes[1], tags=sizes[2])
+    tagging = Tagging.from_codes(*codes, people=sizes[0], resources=sizes[1], tags=sizes[2])
     questions = np.random.default_rng(1).choice(codes[0].size, 10_000)
     begin = time.process_time()
     best = FolkRank(tagging).top(codes[0][questions], codes[1][questions], 10)

@@ -107,7 +107,7 @@ def parities() -> tuple[EventLog, TableQueries]:
     draw = np.random.default_rng(1)
     first, second = draw.integers(0, 16, (2, 60_000))
     columns = {"id": np.arange(60_000), "a": first, "b": second, "c": (first + second) % 16}
-    grid = Grid.of({name: {"from": 0, "to": 16, "bins": 16} for name in "abc"})
+    grid = Grid.from_mapping({name: {"from": 0, "to": 16, "bins": 16} for name in "abc"})
     even = (np.indices(grid.shape).sum(axis=0) % 2 == 0).ravel()  # where a + b + c is even: everyone is there
     rows = np.stack([even & (draw.random(grid.cells) < 0.9) for _ in range(50)])
     return read_people(pa.table(columns), user="id"), TableQueries(grid=grid, rows=LinearQueries.from_matrix(rows))
@@ -174,7 +174,9 @@ def test_ten_thousand_queries_on_uci_adult(reach: int, at_most: float) -> None:
     people = pq.read_table(DATA / "uci-adult.parquet")
     log = read_people(people.append_column("id", pa.array(range(people.num_rows))), user="id")
     bits = np.random.default_rng(7).integers(0, 256, (10_000, 8_192), dtype=np.uint8)
-    what = TableQueries(grid=Grid.of(ADULT), rows=LinearQueries.from_bits(bits, 65_536), max_records=reach)
+    what = TableQueries(
+        grid=Grid.from_mapping(ADULT), rows=LinearQueries.from_bits(bits, 65_536), max_records=reach
+    )
     truth = what.queries.counts(what.count(log, LocalEngine(), bytes(16)).sensitive_values)
     assert what.queries.size == 10_000
 

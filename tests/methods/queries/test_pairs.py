@@ -58,7 +58,8 @@ def pair_counts(
 ) -> PairCounts:
     synthetic = words.pop("synthetic", None)
     return PairCounts(
-        table_queries=TableQueries(grid=Grid.of(bins), statements=statements, **words), synthetic=synthetic
+        table_queries=TableQueries(grid=Grid.from_mapping(bins), statements=statements, **words),
+        synthetic=synthetic,
     )
 
 
@@ -73,7 +74,7 @@ def counted(*columns: str) -> Floats:
 
 
 def test_a_grid_that_is_too_wide_leads_here_by_itself() -> None:
-    assert Grid.of(BINS).is_wide
+    assert Grid.from_mapping(BINS).is_wide
     for method in (None, "auto"):
         release = hc.query(LOG, TRIPLE, epsilon="1", bins=BINS, method=method)
         assert release.method == "pairs"
@@ -105,7 +106,7 @@ def test_answers_are_near_and_intervals_hold() -> None:
 def test_conditions_are_answered_like_sums_of_cells() -> None:
     """The same counts as by rows over all cells, whatever the statement looks at."""
     bins = {name: BINS[name] for name in ("c0", "c1", "c2", "c3")}
-    grid = Grid.of(bins)
+    grid = Grid.from_mapping(bins)
     statements = (
         "SELECT COUNT(*) FROM t",
         "SELECT COUNT(*) FROM t WHERE c3 >= 2 AND NOT c1 IN (0, 4)",
@@ -127,7 +128,7 @@ def test_conditions_are_answered_like_sums_of_cells() -> None:
 def test_rows_of_zeros_and_ones_are_answered_where_all_cells_can_be() -> None:
     bins = {name: BINS[name] for name in ("c0", "c1")}
     rows = LinearQueries.from_matrix(np.eye(SIZE * SIZE, dtype=bool))
-    release = PairCounts(table_queries=TableQueries(grid=Grid.of(bins), rows=rows)).release(
+    release = PairCounts(table_queries=TableQueries(grid=Grid.from_mapping(bins), rows=rows)).release(
         LOG, Grant("50"), SeededNoise(1)
     )
     assert release.answers["answer"].to_numpy() == pytest.approx(counted("c0", "c1").ravel(), abs=5)
@@ -226,7 +227,7 @@ def test_a_table_agrees_with_all_its_pairs() -> None:
 
 
 def test_synthetic_rows_have_the_values_of_their_bins() -> None:
-    grid = Grid.of(
+    grid = Grid.from_mapping(
         {
             "age": {"edges": [0, 18, 65]},
             "pay": {"edges": [0.5, 1.5, 4.0]},

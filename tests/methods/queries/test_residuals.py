@@ -44,7 +44,9 @@ SPECIAL = {"residuals": Special()}
 
 DATA = Path(os.environ.get("HEADCOUNT_DATA", "none"))
 SHAPE = (2, 3, 4)
-GRID = Grid.of({name: {"from": 0, "to": size, "bins": size} for name, size in zip("abc", SHAPE, strict=True)})
+GRID = Grid.from_mapping(
+    {name: {"from": 0, "to": size, "bins": size} for name, size in zip("abc", SHAPE, strict=True)}
+)
 STATEMENTS = (
     "SELECT COUNT(*) FROM t",
     "SELECT COUNT(*) FROM t GROUP BY a, b",
@@ -150,7 +152,7 @@ def test_of_very_many_queries_some_stand_for_all_and_none_goes_unanswered(monkey
 
 
 def test_queries_over_too_many_columns_are_refused_by_name_and_taken_by_the_choice() -> None:
-    grid = Grid.of({f"c{place}": {"values": [0, 1]} for place in range(14)})
+    grid = Grid.from_mapping({f"c{place}": {"values": [0, 1]} for place in range(14)})
     rows = np.random.default_rng(1).random((2, grid.cells)) < 0.5
     queries = TableQueries(grid=grid, rows=LinearQueries.from_matrix(rows))
     log = read_people(pa.table({"id": [1], **{name: [1] for name in grid.columns}}), user="id")
@@ -164,7 +166,7 @@ def test_queries_over_too_many_columns_are_refused_by_name_and_taken_by_the_choi
 @pytest.mark.parametrize("delta", [None, "1e-6"])
 def test_queries_that_leave_components_out_are_answered(kind: Any, consistent: bool, delta: str | None) -> None:
     """Odd sums over three columns ask nothing of one or two of them; what is empty asks nothing at all."""
-    grid = Grid.of({name: {"values": [0, 1]} for name in "abc"})
+    grid = Grid.from_mapping({name: {"values": [0, 1]} for name in "abc"})
     log = read_people(
         pa.table({"id": range(90), **{name: [n % 2 for n in range(90)] for name in "abc"}}), user="id"
     )
@@ -183,7 +185,7 @@ def test_where_counts_stand_clear_the_choice_leans_on_a_fit_within_exact_interva
     drawn = np.random.default_rng(8).random((20_000, 8)) < 0.01
     table = pa.table({"id": range(20_000), **{f"p{place}": drawn[:, place].astype(int) for place in range(8)}})
     log = read_people(table, user="id")
-    queries = marginals(Grid.of({f"p{place}": {"values": [0, 1]} for place in range(8)}), 3)
+    queries = marginals(Grid.from_mapping({f"p{place}": {"values": [0, 1]} for place in range(8)}), 3)
     exact = queries.queries.counts(queries.count(log, LocalEngine(), bytes(16)).sensitive_values)
     distances = dict[str, list[float]]()
     for seed in range(5):
@@ -228,7 +230,7 @@ def test_subsets_come_in_the_order_of_axes() -> None:
 def mean_variation(people: pa.Table, bins: dict[str, Any], kind: Any, runs: int) -> float:
     """The mean total variation over all marginals of three columns at ε = 1 and δ = 1e-6."""
     log = read_people(people.append_column("id", pa.array(range(people.num_rows))), user="id")
-    queries = marginals(Grid.of(bins), 3)
+    queries = marginals(Grid.from_mapping(bins), 3)
     truth = queries.queries.counts(queries.count(log, LocalEngine(), bytes(16)).sensitive_values)
     released = (
         kind(table_queries=queries).release(log, Grant("1", "1e-6"), SeededNoise(seed)) for seed in range(runs)

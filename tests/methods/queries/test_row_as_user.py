@@ -13,12 +13,12 @@ from headcount.bounds.grid.group_cells import GroupCells
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.grid import Grid
-from headcount.events.sources.row_as_user import ROW, ROW_IS_USER
+from headcount.events.sources.source import ROW, ROW_IS_USER
 from headcount.methods.queries.request import QueryRequest
 from headcount.methods.request import request_of
 from headcount.run.prepare import prepare_request
 
-GRID = Grid.of({"age": {"edges": [0, 10, 20, 30]}})
+GRID = Grid.from_mapping({"age": {"edges": [0, 10, 20, 30]}})
 AGES = [3, 3, 14, 25, 25, 25, 99]
 ADULTS = "SELECT COUNT(*) FROM people WHERE age >= 10"
 BINS = {"age": {"edges": [0, 10, 20, 30]}}

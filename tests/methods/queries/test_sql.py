@@ -15,7 +15,7 @@ from headcount.errors import HeadcountError, UnknownNameError, UsageError
 from headcount.events.grid import Grid
 from headcount.methods.queries.sql import counts_of, split_statements
 
-GRID = Grid.of(
+GRID = Grid.from_mapping(
     {
         "age": {"edges": [0, 18, 30, 65, 120]},
         "job": {"values": ["clerk", "it's", "cook"]},
@@ -203,7 +203,7 @@ def test_any_text_is_understood_or_refused(statement: str) -> None:
 
 
 def test_values_are_matched_by_their_spelling_before_another_is_suggested() -> None:
-    grid = Grid.of({"sex": {"values": ["Female", "Male"]}, "size": {"values": ["m", "M", "S"]}})
+    grid = Grid.from_mapping({"sex": {"values": ["Female", "Male"]}, "size": {"values": ["m", "M", "S"]}})
     (query,) = counts_of("SELECT COUNT(*) FROM t WHERE sex = ' male'", grid)
     assert query.mask.reshape(grid.shape).any(axis=1).tolist() == [False, True]
     (query,) = counts_of("SELECT COUNT(*) FROM t WHERE size IN ('M', 's')", grid)

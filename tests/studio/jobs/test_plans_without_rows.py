@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headcount.events.sources.source import FileSource
+from headcount.events.sources.files.file_source import FileSource
 from headcount.studio.jobs import tasks
 from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage
 from headcount.studio.studio import Studio

@@ -40,7 +40,7 @@ class GroupCells(VectorBound):
         to ``people`` / 2 of them are covered. One person is, always: ``people`` is 2 or more where there are
         groups, and nobody makes room for anybody where there are none.
 
-    >>> grid = Grid.of({"age": {"edges": [0, 18, 120]}})
+    >>> grid = Grid.from_mapping({"age": {"edges": [0, 18, 120]}})
     >>> GroupCells(grid, "household", records=2, people=6).max_records_of_group
     12
     """

@@ -55,7 +55,7 @@ class Marginals(Bound[BoundedTables]):
     """Tables over some columns of a grid, of the records that ``group_cells`` keeps of each person and group.
 
     >>> from headcount.events.grid import Grid
-    >>> grid = Grid.of({name: {"from": 0, "to": 10, "bins": 10} for name in "abcdefghijkl"})
+    >>> grid = Grid.from_mapping({name: {"from": 0, "to": 10, "bins": 10} for name in "abcdefghijkl"})
     >>> bound = Marginals(GroupCells(grid, records=3), ((0,), (2, 5)))
     >>> bound.shapes, bound.group_cells.max_records_of_group
     (((10,), (10, 10)), 3)
@@ -115,7 +115,7 @@ class Marginals(Bound[BoundedTables]):
 def to_bins(grid: Grid, cells: Integers) -> list[Integers]:
     """Return the bin of each column that cells are in, the last column running quickest.
 
-    >>> to_bins(Grid.of({"a": {"edges": [0, 1, 2]}, "b": {"edges": [0, 1, 2, 3]}}), np.array([5, 1]))
+    >>> to_bins(Grid.from_mapping({"a": {"edges": [0, 1, 2]}, "b": {"edges": [0, 1, 2, 3]}}), np.array([5, 1]))
     [array([1, 0]), array([2, 1])]
     """
     bins = []

@@ -25,10 +25,9 @@ from headcount.bounds.bound import VectorBound
 from headcount.bounds.bounded import Bounded
 from headcount.bounds.kernels.sort_rows import average
 from headcount.bounds.passes import Passes
-from headcount.events.encode.passes import CodedBatch, Reading
-from headcount.events.encode.prefetch import FEW_ROWS
+from headcount.events.encode.passes import FEW_ROWS, CodedBatch, Reading
 from headcount.events.log import EventLog
-from headcount.events.record_values import Range
+from headcount.events.roles import Range
 
 UNITS_PER_STAR = 1024
 """How many units make one star, a quarter of the range of ratings."""

@@ -23,8 +23,7 @@ from headcount.bounds.passes import Passes
 from headcount.bounds.tags.kernels.tag_pairs import add_tag_pairs, add_weights, most_rows
 from headcount.events.encode.passes import CodedBatch, Reading
 from headcount.events.log import EventLog
-from headcount.events.tag_assignments import Tagging
-from headcount.events.tag_log import TagLog
+from headcount.events.tag_log import Tagging, TagLog
 
 TAG_PAIR_WEIGHT = FIXED_POINT // 2
 """What a user's pairs of tags weigh beside their tagged resources: half, and noise grows by an eighth."""
@@ -109,7 +108,7 @@ class TagMarginals(TagBound):
     def sums_of(self, tagging: Tagging) -> Integers:
         """Add up the weights of tags, and then those of resources.
 
-        >>> many = Tagging.of([0, 0, 1], [0, 1, 0], [0, 0, 1], people=2, resources=2, tags=2)
+        >>> many = Tagging.from_codes([0, 0, 1], [0, 1, 0], [0, 0, 1], people=2, resources=2, tags=2)
         >>> (TagMarginals("l1").sums_of(many) / 2**16).tolist()
         [1.0, 1.0, 1.5, 0.5]
         """

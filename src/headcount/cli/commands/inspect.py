@@ -11,12 +11,11 @@ from headcount.cli import options, terminal
 from headcount.cli.commands.pack import release_command
 from headcount.cli.log_options import reading_options
 from headcount.cli.suggestions import BINS, CATALOGUE, QUERIES, Suggestion, first_bins, suggestion
-from headcount.events.inspect.preview import Preview, preview
-from headcount.events.inspect.suggest_roles import with_best_delimiter
 from headcount.events.log_parameters import READERS
 from headcount.releases.formatting import some
 
 if TYPE_CHECKING:
+    from headcount.events.inspect.suggest import Preview
     from headcount.events.sources.files.formats import TextOptions
 
 
@@ -33,10 +32,11 @@ def command(events: tuple[str, ...], as_json: bool, quiet: bool, **text: Any) ->
 
     Of a packed store it says how it was read. This is raw data, for the curator's eyes only.
     """
-    from headcount.events.log import store_path
+    from headcount.events.inspect.suggest import preview, with_best_delimiter
+    from headcount.events.roles import store_path
     from headcount.events.sources.databases.table_or_query import TableOrQuery
     from headcount.events.sources.files.formats import TextOptions
-    from headcount.events.sources.naming import redact
+    from headcount.events.sources.files.paths import redact
     from headcount.events.sources.source import open_source
 
     text_settings = options.read(text, READERS["inspected"].flags())
@@ -83,8 +83,9 @@ def _repeated(text: options.Flags) -> list[str]:
 
 def _show_store(path: Any, how: TextOptions, *, as_json: bool) -> None:
     """Say what is in a packed store, and how it was read."""
-    from headcount.events.log import packed_log, refuse_packed
-    from headcount.events.sources.files.formats import plain_type
+    from headcount.events.encode.text_columns import plain_type
+    from headcount.events.log import packed_log
+    from headcount.events.roles import refuse_packed
     from headcount.events.sources.files.packed_store import open_store
 
     refuse_packed(path, {}, how)

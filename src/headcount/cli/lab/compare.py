@@ -170,7 +170,7 @@ def listed(text: str, name: str) -> list[str]:
 
 def _name(events: tuple[str, ...]) -> str:
     """Call the log by the name of its file."""
-    from headcount.events.sources.naming import redact
+    from headcount.events.sources.files.paths import redact
 
     named = redact(events[0])
     first = "standard input" if named == "-" else Path(named).name or named

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from headcount.events.sources.naming import secrets_of
+from headcount.events.sources.files.paths import secrets_of
 
 _FIRST, _LAST = 45, 46  # where arguments begin and end, among the fields behind the name of the program
 

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from headcount.bounds.kernels.grouping import HeldRecords, sort_into_blocks
 from headcount.engines.engine import Progress
 from headcount.events.encode.id_table import NumberRange
-from headcount.events.encode.passes import CodedBatch, EncodedLog
-from headcount.events.encode.prefetch import FEW_ROWS
+from headcount.events.encode.passes import FEW_ROWS, CodedBatch, EncodedLog
 from headcount.events.log import EventLog
 
 _MOST_BLOCK_BITS = 13

@@ -24,7 +24,7 @@ from headcount.engines.spark.steps import CELLS_IN_SPARK, MeasurePartition
 from headcount.engines.spark.tasks import task_of
 from headcount.events.log import EventLog
 from headcount.events.sources.files.packed_store import Tally
-from headcount.events.sources.spark_frames import SparkSource
+from headcount.events.sources.frames import SparkSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

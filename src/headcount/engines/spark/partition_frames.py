@@ -16,9 +16,9 @@ from headcount.engines.spark.steps import PartitionRows, ReadFiles, RegroupUsers
 from headcount.engines.spark.tasks import task_of
 from headcount.errors import USE_LOCAL_ENGINE, UsageError
 from headcount.events.log import EventLog
-from headcount.events.sources.files.file_parts import parts_of
-from headcount.events.sources.source import FileSource, TableSource
-from headcount.events.sources.spark_frames import SparkSource
+from headcount.events.sources.files.file_source import FileSource, parts_of
+from headcount.events.sources.frames import SparkSource
+from headcount.events.sources.source import TableSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

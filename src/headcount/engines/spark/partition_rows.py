@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from headcount._internal.arrays import Draws
 from headcount.bounds.kernels.user_keys import user_keys
 from headcount.events.encode.id_table import numbers_of
-from headcount.events.encode.text_columns import bytes_of, is_textual, plain
+from headcount.events.encode.text_columns import bytes_of, is_text, is_textual, plain, value_type
 from headcount.events.log import EventLog
-from headcount.events.sources.files.formats import is_text, value_type
 
 PACKETS = pa.schema([("label", pa.int32()), ("rows", pa.binary()), ("read", pa.int64()), ("nobodys", pa.int64())])
 PACKETS_IN_SPARK = "label int, rows binary, read bigint, nobodys bigint"

@@ -25,8 +25,8 @@ from headcount.engines.spark.row_tallies import cells_of
 from headcount.errors import DataError
 from headcount.events.encode.passes import Reading
 from headcount.events.log import EventLog
-from headcount.events.sources.files.file_parts import FilePart, rows_of
-from headcount.events.sources.source import FileSource, Source, TableSource, open_source
+from headcount.events.sources.files.file_source import FilePart, FileSource, rows_of
+from headcount.events.sources.source import Source, TableSource, open_source
 
 CELLS_IN_SPARK = "part int, place bigint, name binary, high bigint, low bigint"
 _HELD = 256 << 20  # bytes of a partition's rows that are held in memory; more go to a file

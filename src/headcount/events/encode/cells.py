@@ -21,8 +21,8 @@ from headcount.events.encode.id_table import Ids, Listed, LookUp, ids_for
 from headcount.events.encode.text_columns import is_textual
 from headcount.events.grid import Grid, NumberBins, ValueBins
 from headcount.events.log import EventLog
-from headcount.events.record_values import finite_numbers
 from headcount.events.sources.files.packed_store import PackedSource
+from headcount.events.sources.files.scalar import finite_numbers
 
 Coder = Callable[[pa.RecordBatch], Codes]
 

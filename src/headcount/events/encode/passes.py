@@ -7,9 +7,11 @@ and of public settings: each value is read by itself, and one that cannot be rea
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -30,11 +32,10 @@ from headcount.events.encode.cells import (
 )
 from headcount.events.encode.id_table import Ids, LookUp, ids_for, room_for_codes
 from headcount.events.encode.kernels import intern
-from headcount.events.encode.prefetch import FEW_ROWS, read_ahead
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
-from headcount.events.record_values import finite_numbers, repetitions
 from headcount.events.sources.files.packed_store import PackedSource, Tally
+from headcount.events.sources.files.scalar import finite_numbers, repetitions
 
 __all__ = ["COUNTED", "CodedBatch", "EncodedLog", "Reading", "Tally"]
 
@@ -110,17 +111,19 @@ class EncodedLog:
             self.users: Ids = log.source.users
             return
         kind = log.type_of(log.roles.user)
-        grouped = (
-            reading.cells == "listed" and not reading.values
-        )  # then people are told apart by their codes alone
+        grouped = reading.cells == "listed" and not reading.values  # then codes alone tell users apart
         counted = pa.types.is_integer(log.source.type_of(log.roles.user))
         id_range = log.source.whole_range(log.roles.user) if grouped and counted else None
         self.users = ids_for(kind, id_range, log.source.rows, log.roles.user)
-        if reading.cells == "given":
-            self.items = GivenItems(log)
         if reading.groups is not None:
             self.groups = GroupCodes(log, reading.groups)
-        self._cells = self.items or _cell_coder(log, reading)
+        self._cells: Coder = one_cell
+        if isinstance(reading.cells, Grid):
+            self._cells = GridCells(log, reading.cells)
+        elif reading.cells == "listed":
+            self._cells = ListedItems(log)
+        elif reading.cells == "given":
+            self._cells = self.items = GivenItems(log)
 
     def batches(self) -> Iterator[CodedBatch]:
         """Read the log once; rows without user or item, or whose value cannot be read, are left out."""
@@ -246,7 +249,34 @@ class EncodedLog:
         return np.where(times == 0, np.int32(-1), cells), times
 
 
-def _cell_coder(log: EventLog, reading: Reading) -> Coder:
-    if isinstance(reading.cells, Grid):
-        return GridCells(log, reading.cells)
-    return ListedItems(log) if reading.cells == "listed" else one_cell
+T = TypeVar("T")
+
+
+_DEPTH = 2
+
+FEW_ROWS = 1 << 12
+"""Below so many rows, starting a thread takes longer than what it would do."""
+
+
+def read_ahead(values: Iterator[T]) -> Iterator[T]:
+    """Yield the values in order, always a few of them fetched beforehand.
+
+    >>> list(read_ahead(iter("tea")))
+    ['t', 'e', 'a']
+    """
+    with ThreadPoolExecutor(1) as reader:  # one thread: it asks for one value after the other
+        pending = deque(reader.submit(_next, values) for _ in range(_DEPTH))
+        try:
+            while (fetched := pending.popleft().result()) is not None:
+                pending.append(reader.submit(_next, values))
+                yield fetched[0]
+        finally:
+            for future in pending:
+                future.cancel()
+
+
+def _next(values: Iterator[T]) -> tuple[T] | None:
+    """Return the next value, wrapped, or None at the end."""
+    for value in values:
+        return (value,)
+    return None

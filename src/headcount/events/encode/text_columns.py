@@ -14,8 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from headcount.events.sources.files.formats import as_bytes, is_text, sound_codes, value_type
-
 MAX_TEXT_BYTES = 2_048
 """The longest text that Headcount reads, in bytes of UTF-8: as long as web addresses usually get."""
 
@@ -189,3 +187,64 @@ def by_text(column: pa.Array) -> tuple[pa.Array, NDArray[np.int64] | None]:
 def is_textual(kind: pa.DataType) -> bool:
     """Whether values of a declared type are read from text; a column that is always missing counts as text."""
     return is_text(kind) or pa.types.is_null(value_type(kind))
+
+
+def plain_type(kind: pa.DataType) -> str:
+    """Name a column type as a reader would: text is text, however it is stored."""
+    kind = value_type(kind)
+    return "text" if is_text(kind) else str(kind)
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values of a column, dictionary-encoded or not."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column type is text, in any of Arrow's layouts."""
+    kind = value_type(kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _unjudged(kind: pa.DataType) -> pa.DataType:
+    """Return a type of the same layout, of which Arrow's full validation judges no value.
+
+    >>> _unjudged(pa.list_(pa.date64())), _unjudged(pa.decimal128(4, 2))
+    (ListType(list<item: int64>), FixedSizeBinaryType(fixed_size_binary[16]))
+    """
+    if pa.types.is_string_view(kind):
+        return pa.binary_view()
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return pa.binary() if pa.types.is_string(kind) else pa.large_binary()
+    if pa.types.is_decimal(kind):
+        return pa.binary(kind.byte_width)
+    if pa.types.is_date64(kind) or pa.types.is_time(kind):
+        return pa.int64() if kind.bit_width == 64 else pa.int32()
+    fields = [kind.field(place) for place in range(kind.num_fields)]
+    fields = [field.with_type(_unjudged(field.type)) for field in fields]
+    if pa.types.is_struct(kind):
+        return pa.struct(fields)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(fields[0]) if pa.types.is_list(kind) else pa.large_list(fields[0])
+    return pa.list_(fields[0], kind.list_size) if pa.types.is_fixed_size_list(kind) else kind
+
+
+def sound_codes(column: pa.Array) -> pa.Array:
+    """Return a dictionary column in which a code that stands for no entry is missing, in its own row alone.
+
+    >>> codes = pa.DictionaryArray.from_arrays(pa.array([1, 0, -1, 7]), pa.array(["tea", "rye"]), safe=False)
+    >>> sound_codes(codes).to_pylist()
+    ['rye', 'tea', None, None]
+    """
+    extremes = pc.min_max(column.indices)
+    low, high = extremes["min"].as_py(), extremes["max"].as_py()
+    if low is None or 0 <= low <= high < len(column.dictionary):
+        return column
+    codes = pc.fill_null(column.indices, 0).to_numpy(zero_copy_only=False)
+    inside = np.asarray(pc.is_valid(column.indices)) & (codes >= 0) & (codes < len(column.dictionary))
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=~inside), column.dictionary)
+
+
+def as_bytes(column: pa.Array) -> pa.Array:
+    """Return a text column as the bytes it is made of."""
+    return column.view(_unjudged(column.type))

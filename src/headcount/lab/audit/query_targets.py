@@ -67,7 +67,7 @@ class QueryTarget(Target):
 @lru_cache(maxsize=64)
 def _table_queries(cells: int, limit: int, *, one_by_one: bool) -> TableQueries:
     """Return what is asked of a grid: that is public, and the same in all runs."""
-    grid = Grid.of({name: {"values": list(range(size))} for name, size in _columns(cells).items()})
+    grid = Grid.from_mapping({name: {"values": list(range(size))} for name, size in _columns(cells).items()})
     if one_by_one:
         rows = np.tile(np.arange(cells) < max(1, cells // 2), (ROUNDS, 1))
     elif cells == COLUMNS_CELLS:

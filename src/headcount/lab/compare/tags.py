@@ -16,8 +16,7 @@ from headcount._internal.arrays import Floats
 from headcount.bounds import Bound, Measured_co
 from headcount.bounds.tags.tag_weights import TagBound
 from headcount.events.log import EventLog
-from headcount.events.tag_assignments import Tagging
-from headcount.events.tag_log import TagLog
+from headcount.events.tag_log import Tagging, TagLog
 from headcount.lab.tags.folkrank import FolkRank, best_places
 from headcount.methods.tags.recommend import OF_OTHERS, ReleasedModel
 from headcount.releases.release import Release
@@ -84,7 +83,7 @@ def leave_one_out(tagging: Tagging, seed: int) -> Hidden:
 def recall_and_precision(hidden: Hidden, best: Integers) -> tuple[Floats, Floats]:
     """Return the mean recall and precision of the first 1, 2, … tags of each list.
 
-    >>> hidden = leave_one_out(Tagging.of([0, 0], [0, 0], [1, 2], people=1, resources=1, tags=3), 1)
+    >>> hidden = leave_one_out(Tagging.from_codes([0, 0], [0, 0], [1, 2], people=1, resources=1, tags=3), 1)
     >>> recall_and_precision(hidden, np.array([[2, 0, 1]]))[0].tolist()
     [0.5, 0.5, 1.0]
     """

@@ -254,7 +254,9 @@ def random_queries(cells: int) -> LinearQueries:
 
 def grid_of(shape: tuple[int, ...]) -> Grid:
     """Return a grid of so many bins in each column."""
-    return Grid.of({f"c{place}": {"from": 0, "to": size, "bins": size} for place, size in enumerate(shape)})
+    return Grid.from_mapping(
+        {f"c{place}": {"from": 0, "to": size, "bins": size} for place, size in enumerate(shape)}
+    )
 
 
 CIM = Paper(

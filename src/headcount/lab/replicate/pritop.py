@@ -26,8 +26,7 @@ from headcount.bounds.tags.tag_weights import TagWeights
 from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog, read_events
-from headcount.events.tag_assignments import Tagging
-from headcount.events.tag_log import TagLog
+from headcount.events.tag_log import Tagging, TagLog
 from headcount.lab.as_published.tags.pritop_operations import Replaced, replaced
 from headcount.lab.as_published.tags.suppression import most_used
 from headcount.lab.compare.tags import (
@@ -278,7 +277,7 @@ def tagging_of(log: EventLog) -> Tagging:
     resources, resource = np.unique(pairs >> _SHIFT, return_inverse=True)
     tags, tag = np.unique(pairs & ((1 << _SHIFT) - 1), return_inverse=True)
     users, user = np.unique(rows.users, return_inverse=True)
-    return Tagging.of(user, resource, tag, people=users.size, resources=resources.size, tags=tags.size)
+    return Tagging.from_codes(user, resource, tag, people=users.size, resources=resources.size, tags=tags.size)
 
 
 def _draws(bench: Bench, trial: Trial) -> np.random.Generator:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Floats
 from headcount._internal.extras import require_package
-from headcount.events.tag_assignments import Tagging
+from headcount.events.tag_log import Tagging
 
 Integers = NDArray[np.integer[Any]]
 
@@ -43,7 +43,7 @@ _CHUNK = 512  # resources whose parts are held at once
 class FolkRank:
     """Ranks tags by a random walk over tag assignments.
 
-    >>> many = Tagging.of([0, 0, 1], [0, 1, 0], [0, 1, 0], people=2, resources=2, tags=2)
+    >>> many = Tagging.from_codes([0, 0, 1], [0, 1, 0], [0, 1, 0], people=2, resources=2, tags=2)
     >>> FolkRank(many).top(np.array([1]), np.array([0]), 1).tolist()
     [[0]]
     """

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Floats
-from headcount.events.tag_assignments import Tagging
+from headcount.events.tag_log import Tagging
 
 Counts = NDArray[np.int64]
 
@@ -46,7 +46,7 @@ class Topics:
 def fit_topics(tagging: Tagging, many: int, seed: int, sweeps: int = SWEEPS) -> Topics:
     """Draw topics for all assignments, again and again; the last draw counts.
 
-    >>> blocks = Tagging.of([0] * 8, [0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 0, 1, 2, 3, 2, 3],
+    >>> blocks = Tagging.from_codes([0] * 8, [0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 0, 1, 2, 3, 2, 3],
     ...                     people=1, resources=4, tags=4)
     >>> topic_of_tag = fit_topics(blocks, 2, seed=1).of_tag.argmax(axis=1)
     >>> bool(topic_of_tag[0] == topic_of_tag[1] != topic_of_tag[2] == topic_of_tag[3])

@@ -24,7 +24,8 @@ import pyarrow as pa
 
 from headcount.bounds.counts.keep_top_scored import DeclaredScores
 from headcount.errors import DataError, UnknownNameError, UsageError, param
-from headcount.events.sources.files.formats import is_text, reading
+from headcount.events.encode.text_columns import is_text
+from headcount.events.sources.files.formats import reading
 from headcount.events.sources.source import open_source
 
 ITEM, SCORE = "item", "score"

@@ -77,7 +77,7 @@ class Automatic(QueryMethod):
     >>> from headcount.events.user_table import read_people
     >>> from headcount.noise import SeededNoise
     >>> log = read_people(pa.table({"id": range(900), "age": [n % 90 for n in range(900)]}), user="id")
-    >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
+    >>> grid = Grid.from_mapping({"age": {"edges": [0, 18, 65, 120]}})
     >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age < 18",))
     >>> Automatic(table_queries=table_queries).release(log, Grant("1"), SeededNoise(1)).chosen["choice"]["method"]
     'histogram'
@@ -162,7 +162,7 @@ def best_plan(table_queries: TableQueries, price: Cost) -> Plan:
     """Return what to measure at a price, cells or contrasts, so that answers have the smaller variance on average.
 
     >>> from headcount.events.grid import Grid
-    >>> grid = Grid.of({name: {"from": 0, "to": 4, "bins": 4} for name in "abcd"})
+    >>> grid = Grid.from_mapping({name: {"from": 0, "to": 4, "bins": 4} for name in "abcd"})
     >>> def takes_cells(query):
     ...     return best_plan(TableQueries(grid=grid, statements=(query,)), Cost.of("1")).contrasts is None
     >>> [takes_cells(f"SELECT COUNT(*) FROM t GROUP BY {columns}") for columns in ("a, b, c, d", "a")]
@@ -178,7 +178,7 @@ def measures_all_columns(plan: Plan) -> bool:
     """Say whether cells are measured for queries that look at all columns together: then fewer tell too little.
 
     >>> from headcount.events.grid import Grid
-    >>> grid = Grid.of({name: {"values": [0, 1]} for name in "ab"})
+    >>> grid = Grid.from_mapping({name: {"values": [0, 1]} for name in "ab"})
     >>> statements = [(f"SELECT COUNT(*) FROM t GROUP BY {by}",) for by in ("a, b", "a")]
     >>> workloads = [TableQueries(grid=grid, statements=pair) for pair in statements]
     >>> [measures_all_columns(Plan(table_queries, None)) for table_queries in workloads]

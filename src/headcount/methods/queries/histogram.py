@@ -70,7 +70,7 @@ class Histogram(QueryMethod):
     >>> from headcount.noise import SeededNoise
     >>> from headcount.methods.queries.workload import TableQueries
     >>> log = read_people(pa.table({"id": range(90), "age": [n % 100 for n in range(90)]}), user="id")
-    >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
+    >>> grid = Grid.from_mapping({"age": {"edges": [0, 18, 65, 120]}})
     >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age >= 18",))
     >>> release = Histogram(table_queries=table_queries).release(log, Grant("20"), SeededNoise(1))
     >>> release.answers["answer"].to_pylist()

@@ -69,7 +69,7 @@ class MultiplicativeWeights(QueryMethod):
     >>> from headcount.methods.queries.workload import TableQueries
     >>> from headcount.noise import SeededNoise
     >>> log = read_people(pa.table({"id": range(900), "age": [n % 90 for n in range(900)]}), user="id")
-    >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
+    >>> grid = Grid.from_mapping({"age": {"edges": [0, 18, 65, 120]}})
     >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age < 18",))
     >>> release = MultiplicativeWeights(table_queries=table_queries).release(log, Grant("50"), SeededNoise(1))
     >>> round(release.answers["answer"][0].as_py(), -1)

@@ -92,7 +92,7 @@ class PairCounts(QueryMethod):
     >>> from headcount.methods.queries.workload import TableQueries
     >>> columns = {f"c{n}": [(who >> n) % 2 for who in range(4096)] for n in range(12)}
     >>> log = read_people(pa.table({"id": range(4096), **columns}), user="id")
-    >>> grid = Grid.of({name: {"values": [0, 1]} for name in columns})
+    >>> grid = Grid.from_mapping({name: {"values": [0, 1]} for name in columns})
     >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM t WHERE c3 = 1 AND c5 = 0",))
     >>> release = PairCounts(table_queries=table_queries, synthetic=9).release(log, Grant("20"), SeededNoise(1))
     >>> round(release.answers["answer"][0].as_py(), -2), release.tables["synthetic"].num_rows

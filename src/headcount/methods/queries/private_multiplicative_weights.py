@@ -251,7 +251,7 @@ class PrivateWeights(QueryMethod):
     >>> from headcount.events.user_table import read_people
     >>> from headcount.noise import SeededNoise
     >>> log = read_people(pa.table({"id": range(900), "age": [n % 90 for n in range(900)]}), user="id")
-    >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
+    >>> grid = Grid.from_mapping({"age": {"edges": [0, 18, 65, 120]}})
     >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age < 18",))
     >>> release = PrivateWeights(table_queries=table_queries).release(log, Grant("50"), SeededNoise(1))
     >>> release.answers["how"].to_pylist(), round(release.answers["answer"][0].as_py(), -1)

@@ -75,7 +75,7 @@ class TableRequest(ChargedRequest):
         """The cells."""
         from headcount.events.grid import Grid
 
-        return Grid.of(self.bins)
+        return Grid.from_mapping(self.bins)
 
     @cached_property
     def table_queries(self) -> TableQueries:

@@ -94,7 +94,7 @@ class Residuals(QueryMethod):
     >>> from headcount.noise import SeededNoise
     >>> from headcount.methods.queries.workload import TableQueries
     >>> log = read_people(pa.table({"id": range(90), "age": [n % 100 for n in range(90)]}), user="id")
-    >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
+    >>> grid = Grid.from_mapping({"age": {"edges": [0, 18, 65, 120]}})
     >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age >= 18",))
     >>> release = Residuals(table_queries=table_queries).release(log, Grant("90", "1e-6"), SeededNoise(1))
     >>> round(release.answers["answer"][0].as_py())

@@ -75,7 +75,7 @@ class TableCounts:
 def table_counts(statement: str, grid: Grid, most: int) -> TableCounts:
     """Return what a statement asks for, over no more columns than it names; refuse a table of too many cells.
 
-    >>> grid = Grid.of({name: {"values": ["no", "yes"]} for name in "abcdefghij"})
+    >>> grid = Grid.from_mapping({name: {"values": ["no", "yes"]} for name in "abcdefghij"})
     >>> counts = table_counts("SELECT COUNT(*) FROM t WHERE c = 'yes' GROUP BY a", grid, 100)
     >>> counts.places, counts.groups.tolist(), counts.cells
     ((0, 2), [2, 0, 2, 1], ((('a', 'no'),), (('a', 'yes'),)))
@@ -102,7 +102,7 @@ def table_counts(statement: str, grid: Grid, most: int) -> TableCounts:
 def counts_of(statement: str, grid: Grid) -> Iterator[Counting]:
     """Yield the counts that a statement asks for, one, or one for each cell of its GROUP BY.
 
-    >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}, "job": {"values": ["clerk", "cook"]}})
+    >>> grid = Grid.from_mapping({"age": {"edges": [0, 18, 65, 120]}, "job": {"values": ["clerk", "cook"]}})
     >>> [query.mask.sum() for query in counts_of("SELECT COUNT(*) FROM t WHERE age >= 18 AND job = 'cook'", grid)]
     [np.int64(2)]
     >>> [query.cell for query in counts_of("SELECT COUNT(*) FROM t GROUP BY job", grid)]

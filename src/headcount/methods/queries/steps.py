@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.events.grid import NumberBins
 from headcount.events.log import EventLog
-from headcount.events.sources.row_as_user import RowAsUserSource
+from headcount.events.sources.source import RowAsUserSource
 from headcount.methods.method import describe_filters
 from headcount.methods.queries.workload import TableQueries
 from headcount.releases.formatting import some

@@ -30,7 +30,7 @@ from headcount.errors import UsageError, param
 from headcount.events.encode.cells import check_table
 from headcount.events.grid import MOST_CELLS, Grid
 from headcount.events.log import EventLog
-from headcount.events.sources.row_as_user import RowAsUserSource
+from headcount.events.sources.source import RowAsUserSource
 from headcount.methods.method import ONE_ID
 from headcount.methods.queries.components import Energies, energies
 from headcount.methods.queries.sql import Cell, TableCounts, cell_text, counts_of, table_counts
@@ -63,7 +63,7 @@ class QueryNames:
 class TableQueries:
     """Queries over a grid, as SQL ``statements`` or as ``rows`` of zeros and ones; ``groups`` names a column.
 
-    >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
+    >>> grid = Grid.from_mapping({"age": {"edges": [0, 18, 65, 120]}})
     >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age >= 18",))
     >>> table_queries.queries.sizes.tolist(), table_queries.bound.max_records_of_group
     ([2], 1)
@@ -216,7 +216,7 @@ class Workload(Protocol):
 class StatementWorkload:
     """SQL statements.
 
-    >>> grid = Grid.of({name: {"edges": [0, 1, 2]} for name in "abc"})
+    >>> grid = Grid.from_mapping({name: {"edges": [0, 1, 2]} for name in "abc"})
     >>> statements = "SELECT COUNT(*) FROM t WHERE c = 1", "SELECT COUNT(*) FROM t GROUP BY a"
     >>> workload = StatementWorkload.parse(statements, grid)
     >>> workload.tables, workload.answers(lambda places: np.array([5.0, 3.0])).tolist()

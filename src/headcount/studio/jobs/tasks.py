@@ -11,8 +11,8 @@ from typing import Any
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import HeadcountError, RefusedError, UnknownNameError, UsageError, render
 from headcount.events.catalogue import check_catalogue_given
-from headcount.events.log import store_path
 from headcount.events.log_parameters import FLAGS, READERS
+from headcount.events.roles import store_path
 from headcount.ledger import Ledger, Reservation
 from headcount.methods.registry import FAMILIES
 from headcount.methods.request import ChargedRequest, request_of
@@ -183,7 +183,7 @@ def _without_paths(plan: Plan) -> Plan:
 
 def columns(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
     """Name the columns of a source, and their types, as far as its header says them: for curators."""
-    from headcount.events.sources.files.formats import plain_type
+    from headcount.events.encode.text_columns import plain_type
 
     source = _source(message)
     return {
@@ -195,8 +195,7 @@ def columns(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) ->
 
 def inspect(message: TaskMessage, line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
     """Look at the first rows of a source, and guess what its columns are: raw data, for curators."""
-    from headcount.events.inspect.preview import preview
-    from headcount.events.inspect.suggest_roles import guess, with_best_delimiter
+    from headcount.events.inspect.suggest import guess, preview, with_best_delimiter
 
     source, delimiter = with_best_delimiter(_source(message))
     first_rows = preview(source, line.progress, most=_GUESS_ROWS)

@@ -13,7 +13,7 @@ from typing import Any
 
 from headcount.errors import RefusedError, UnknownNameError, UsageError, param
 from headcount.events.sources.files.formats import format_from_name
-from headcount.events.sources.naming import redact
+from headcount.events.sources.files.paths import redact
 from headcount.studio.settings import Settings
 
 _FILE_SCHEMES = ("sqlite", "duckdb")

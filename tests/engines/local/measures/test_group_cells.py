@@ -22,7 +22,7 @@ from headcount.events.user_table import read_people
 from tests.reference.engine import ReferenceEngine
 from tests.support.distributions import LEVEL, binomial
 
-GRID = Grid.of({"x": {"from": 0, "to": 4, "bins": 4}})
+GRID = Grid.from_mapping({"x": {"from": 0, "to": 4, "bins": 4}})
 Row = tuple[int, int | None, int]  # person, household, x
 
 rows_by_user = st.lists(

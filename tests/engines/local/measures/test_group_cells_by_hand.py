@@ -19,8 +19,8 @@ from headcount.events.log import EventLog
 from headcount.events.user_table import read_people
 from tests.reference.engine import ReferenceEngine
 
-GRID = Grid.of({"age": {"edges": [0, 18, 65, 120]}, "job": {"values": ["cook", "smith"], "other": True}})
-NARROW = Grid.of({"age": {"from": 0, "to": 1.5, "bins": 3}, "job": {"values": ["cook", "smith"]}})
+GRID = Grid.from_mapping({"age": {"edges": [0, 18, 65, 120]}, "job": {"values": ["cook", "smith"], "other": True}})
+NARROW = Grid.from_mapping({"age": {"from": 0, "to": 1.5, "bins": 3}, "job": {"values": ["cook", "smith"]}})
 
 Row = tuple[int | None, int | None, float | None, str | None]  # person, household, age, job
 

@@ -23,8 +23,8 @@ from tests.reference.engine import ReferenceEngine
 from tests.support.small_logs import secrets
 
 TABLES: tuple[ColumnPlaces, ...] = ((), (0,), (1,), (0, 1), (0, 2), (0, 1, 2))
-NARROW = Grid.of({"a": {"edges": [0, 1, 2]}, "b": {"edges": [0, 1, 2, 3]}, "c": {"values": [0, 1]}})
-WIDE = Grid.of({**NARROW.to_json(), **{f"x{n}": {"from": 0, "to": 90, "bins": 90} for n in range(8)}})
+NARROW = Grid.from_mapping({"a": {"edges": [0, 1, 2]}, "b": {"edges": [0, 1, 2, 3]}, "c": {"values": [0, 1]}})
+WIDE = Grid.from_mapping({**NARROW.to_json(), **{f"x{n}": {"from": 0, "to": 90, "bins": 90} for n in range(8)}})
 
 Row = tuple[int, int, int, int]  # person, a, b, c; two people are a household, and what is 2 in c has no bin
 rows = st.lists(st.tuples(*(st.integers(0, most) for most in (5, 1, 2, 2))), max_size=30)

@@ -21,11 +21,11 @@ import pytest
 
 import headcount as hc
 from headcount.errors import DataError, SurroundingsError, UnknownNameError, UsageError
-from headcount.events.sources import TableOrQuery
 from headcount.events.sources import source as readers
-from headcount.events.sources.databases import row_cache
+from headcount.events.sources.databases import database
 from headcount.events.sources.databases.database import DatabaseSource
 from headcount.events.sources.databases.duckdb_files import CONFINED, Duck, _spill_folder
+from headcount.events.sources.databases.table_or_query import TableOrQuery
 from headcount.events.sources.files import formats
 from tests.support import servers
 
@@ -205,7 +205,7 @@ def test_an_interrupted_first_pass_leaves_nothing(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(formats, "BATCH_ROWS", 1)
-    monkeypatch.setattr(row_cache, "HELD", 0)
+    monkeypatch.setattr(database, "HELD", 0)
     source = opened(address, query="SELECT * FROM visits")
     passing = source.batches(["who"])
     next(passing)
@@ -226,7 +226,7 @@ def test_rows_are_kept_in_memory_and_more_of_them_in_a_file(
     (tmp_path / "spools").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spools"))
     monkeypatch.setattr(formats, "BATCH_ROWS", 1)
-    monkeypatch.setattr(row_cache, "HELD", held)
+    monkeypatch.setattr(database, "HELD", held)
     source = opened(f"duckdb://{duck}", query="SELECT *, random() AS luck FROM visits")
     first = column(source, "luck")
     assert len(first) == 3

@@ -26,7 +26,7 @@ from headcount.events.contexts import Context, weekday
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog, read_events
 from headcount.events.roles import Roles
-from headcount.events.sources.files import checksums
+from headcount.events.sources.files import packed_store
 from headcount.events.sources.files.packed_store import PackedSource, is_store, open_store
 from headcount.events.sources.source import TableSource, open_source
 from tests.contracts.support.engine_checks import batches_of
@@ -335,9 +335,9 @@ def test_raw_sources_stay_as_they_were(tmp_path: Path) -> None:
 
 
 def test_the_checksum_of_parts_is_that_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checksums, "_PART", 1)
+    monkeypatch.setattr(packed_store, "_PART", 1)
     for size in (0, 1, 2, 7, 64, 1_000):
         array = np.arange(size, dtype=np.int32) * 40_503
         for threads in (1, 2, 3, 8):
-            monkeypatch.setattr(checksums, "_THREADS", threads)
-            assert checksums.checksums({"cells": array}) == {"cells": zlib.crc32(array.tobytes())}
+            monkeypatch.setattr(packed_store, "_THREADS", threads)
+            assert packed_store.checksums({"cells": array}) == {"cells": zlib.crc32(array.tobytes())}

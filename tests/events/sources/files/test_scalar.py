@@ -15,11 +15,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headcount.events.encode.text_columns import _is_ascii, sound
-from headcount.events.sources.files.csv_reader import _split
 from headcount.events.sources.files.scalar import iso_times, numbers, times_by, whole_numbers
 from headcount.events.sources.files.text_blocks import ANY_END, _whole_lines, as_array
-from headcount.events.time_zones import Zone
-from headcount.events.times import LABELS, TimeFormat
+from headcount.events.sources.files.text_readers import _split
+from headcount.events.times import LABELS, TimeFormat, Zone
 
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001
 MICROSECOND = timedelta(microseconds=1)

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from headcount.events.tag_assignments import Tagging
+from headcount.events.tag_log import Tagging
 from headcount.lab.as_published.tags.pritop_operations import (
     least_probable_go,
     noisy_changes,
@@ -27,7 +27,7 @@ def two_tastes(people: int = 200) -> tuple[Tagging, Topics]:
     """Return people who use tags 0 to 4 on resource 0; somebody else uses tags 5 to 9, of the other topic."""
     rows = [(person, 0, tag) for person in range(people) for tag in range(5)]
     rows += [(people, 1, tag) for tag in range(5, 10)]
-    tagging = Tagging.of(*zip(*rows, strict=True), people=people + 2, resources=2, tags=10)
+    tagging = Tagging.from_codes(*zip(*rows, strict=True), people=people + 2, resources=2, tags=10)
     of_tag = np.zeros((10, 2), dtype=np.int64)
     of_tag[:5, 0], of_tag[5:, 1] = people, people  # both as sure as if as many used the others
     return tagging, Topics(of_tag, np.array([[5 * people, 0], [0, 5 * people]], dtype=np.int64))
@@ -78,7 +78,7 @@ def test_the_noise_of_topics_is_in_the_distances() -> None:
 
 
 def test_an_unused_tag_is_no_candidate() -> None:
-    tagging = Tagging.of([0, 0], [0, 0], [0, 2], people=1, resources=1, tags=4)
+    tagging = Tagging.from_codes([0, 0], [0, 0], [0, 2], people=1, resources=1, tags=4)
     model = Topics(np.array([[1], [0], [1], [0]]), np.array([[2]]))
     private = private_topics(tagging, model, 1.0, np.random.default_rng(1))
     assert private.home.tolist() == [0, -1, 0, -1]
@@ -146,7 +146,7 @@ def test_theorem_4_4_1_is_refuted_by_its_noise_alone() -> None:
     topics, epsilon, alpha, delta, people = 10, 1.0, 0.1, 0.5, 400
     assert 2 * topics >= enough_tags(topics, epsilon, alpha, delta)
     user, tag = np.repeat(np.arange(people), 20), np.tile(np.arange(20), people)
-    tagging = Tagging.of(user, tag, tag, people=people, resources=20, tags=20)
+    tagging = Tagging.from_codes(user, tag, tag, people=people, resources=20, tags=20)
     changes = noisy_changes(tagging, topics, epsilon, np.random.default_rng(1))
     stays = least_probable_go(user, tag % topics, np.ones(tag.size), changes)
     lost = 1 - stays.reshape(people, 20).mean(axis=1)

@@ -8,7 +8,7 @@ import pytest
 import headcount as hc
 from headcount.accounting.guarantee import Standing
 from headcount.errors import UsageError
-from headcount.events.tag_assignments import Tagging
+from headcount.events.tag_log import Tagging
 from headcount.lab.as_published.tags.pritop_operations import private_topics, replaced
 from headcount.lab.as_published.tags.suppression import SuppressionPublished, most_used
 from headcount.lab.tags.topics import fit_topics
@@ -19,7 +19,7 @@ def blocks() -> Tagging:
     """Return ten resources of two tastes: 0 to 4 have tags 0 to 3, 5 to 9 have tags 4 to 7."""
     rows = [(user, resource, 4 * (resource // 5) + tag) for user in range(4) for resource in range(10)
             for tag in range(4) if (user + resource + tag) % 2]  # fmt: skip
-    return Tagging.of(*zip(*rows, strict=True), people=4, resources=10, tags=8)
+    return Tagging.from_codes(*zip(*rows, strict=True), people=4, resources=10, tags=8)
 
 
 def test_gibbs_sampling_finds_the_two_tastes_and_keeps_count() -> None:

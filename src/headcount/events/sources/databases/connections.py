@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
-from headcount.events.sources import pandas_frames
+from headcount.events.sources import frames
 from headcount.events.sources.databases.database import Column, Database, Relation
 from headcount.events.sources.databases.query_shape import VIEWS, refuse_text_files
 from headcount.events.sources.databases.table_or_query import TableOrQuery, quoted
@@ -103,7 +103,7 @@ class PlainConnection(Foreign):
             names = [str(description[0]) for description in cursor.description]
             while rows := _fetched(cursor):
                 columns = dict(zip(names, zip(*map(tuple, rows), strict=True), strict=True))
-                arrays = [pandas_frames.texts_of(columns[name]) for name in schema.names]
+                arrays = [frames.texts_of(columns[name]) for name in schema.names]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _schema(self, text: str) -> pa.Schema:

@@ -1,31 +1,36 @@
 """Base of database sources: declared column types, and one read-only snapshot for all passes.
 
-A database is opened for reading alone. A table is read again in each pass, within one snapshot. What a view or a
-query gives may hang on more than that, so it is run once, and its rows are kept in a private file.
+A database is opened for reading alone. A table is read again in each pass, within one snapshot. The rows of a view
+or a query may depend on more than that, so it runs once, and its rows are kept: in memory up to a fixed size, else
+in a private file.
 
-Only the columns that are needed are asked for. Conditions are not handed on: what ``--where`` and ``--since`` mean
-of missing values, texts, numbers and times is what Headcount's own code makes of them, and no database compares
-quite like that.
+Only the needed columns are selected. Conditions stay with Headcount: no database compares missing values, texts,
+numbers and times quite as ``--where`` and ``--since`` do.
 """
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import ClassVar
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 
 from headcount.errors import DataError, HeadcountError, param
+from headcount.events.encode.text_columns import is_text, value_type
 from headcount.events.sources.databases.query_shape import assumption
-from headcount.events.sources.databases.row_cache import RowCache
 from headcount.events.sources.databases.table_or_query import TableOrQuery, quoted
 from headcount.events.sources.files import formats
-from headcount.events.sources.files.formats import declared, is_text, value_type
-from headcount.events.sources.naming import redact, scrub
+from headcount.events.sources.files.file_source import FileSource
+from headcount.events.sources.files.formats import declared
+from headcount.events.sources.files.paths import redact, scrub
+from headcount.events.sources.source import Source, TableSource
+from headcount.events.sources.spool import Spool
 
 
 @dataclass(frozen=True)
@@ -132,12 +137,11 @@ class DatabaseSource:
     def __post_init__(self) -> None:
         named = [column.name for column in self.relation.columns]
         schema = pa.schema([column for column in self.relation.schema if named.count(column.name) == 1])
-        object.__setattr__(
-            self, "_kept", RowCache(self.name, schema, partial(_rows, self.database, self.relation, schema))
-        )
+        kept = RowCache(self.name, schema, partial(_rows, self.database, self.relation, schema))
+        object.__setattr__(self, "_kept", kept)
 
     @classmethod
-    def of(cls, database: Database, target: TableOrQuery) -> DatabaseSource:
+    def look_up(cls, database: Database, target: TableOrQuery) -> DatabaseSource:
         """Look up what is asked of a database."""
         with database.explain_errors():
             relation = database.relation(target)
@@ -150,20 +154,13 @@ class DatabaseSource:
 
     def type_of(self, column: str) -> pa.DataType | None:
         """Look at what the database declares; refuse a type that cannot be read."""
-        odd = next(
-            (
-                declared_column
-                for declared_column in self.relation.columns
-                if declared_column.name == column and declared_column.type is None
-            ),
-            None,
-        )
-        if odd is not None:
-            raise DataError(
-                f"column {column!r} of {self.name} holds {odd.declared}, which cannot be read",
-                remedy=f"cast it with {param.query}, such as 'SELECT CAST({column} AS varchar) AS {column}, … "
-                f"FROM …'",
-            )
+        for odd in self.relation.columns:
+            if odd.name == column and odd.type is None:
+                raise DataError(
+                    f"column {column!r} of {self.name} holds {odd.declared}, which cannot be read",
+                    remedy=f"cast it with {param.query}, such as "
+                    f"'SELECT CAST({column} AS varchar) AS {column}, … FROM …'",
+                )
         return declared(self.relation.schema, self.name)(column)
 
     @property
@@ -243,3 +240,72 @@ def as_declared(batch: pa.RecordBatch, schema: pa.Schema, where: str) -> pa.Reco
         plain = column.storage if isinstance(column.type, pa.BaseExtensionType) else column
         arrays.append(plain if plain.type == field_.type else plain.cast(field_.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+HELD = 256 << 20
+"""Bytes of rows that are held in memory."""
+
+
+class RowCache:
+    """Rows of a stream that cannot be trusted, or got, to give the same again.
+
+    >>> rows = RowCache("a stream", pa.schema([("n", pa.int64())]), lambda: iter([pa.record_batch({"n": [1, 2]})]))
+    >>> [batch.num_rows for _ in range(2) for batch in rows.batches(["n"])]
+    [2, 2]
+    """
+
+    def __init__(self, shown: str, schema: pa.Schema, stream: Callable[[], Iterator[pa.RecordBatch]]) -> None:
+        self._shown, self._schema, self._stream = shown, schema, stream
+        self._kept: Source | None = None
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read the given columns; whoever is first, and stops before the end, leaves nothing behind."""
+        return self._first(list(columns)) if self._kept is None else self._kept.batches(columns)
+
+    def all(self) -> Source:
+        """Return all rows, fetched now if they were not."""
+        if self._kept is None:
+            for _ in self._first([]):
+                pass
+        if self._kept is None:
+            raise RuntimeError("a stream that came to its end is kept")
+        return self._kept
+
+    @property
+    def rows(self) -> int | None:
+        """How many there are, once they were fetched."""
+        return None if self._kept is None else self._kept.rows
+
+    def _first(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        held: list[pa.RecordBatch] = []
+        rows, size = self._stream(), 0
+        for batch in rows:
+            held.append(batch)
+            size += batch.nbytes
+            if size > HELD:
+                yield from self._spooled(held, rows, columns)
+                return
+            yield batch.select(columns)
+        self._kept = TableSource(pa.Table.from_batches(held, self._schema), self._shown)
+
+    def _spooled(
+        self, held: list[pa.RecordBatch], rows: Iterator[pa.RecordBatch], columns: list[str]
+    ) -> Iterator[pa.RecordBatch]:
+        """Write everything to a file; all that is held but the last was handed on already."""
+        spool = Spool(self._shown)
+        path = str(spool.folder / "rows.arrow")
+        try:
+            with pa.OSFile(path, "wb") as out, pa.ipc.new_stream(out, self._schema) as writer:
+                for batch in held[:-1]:
+                    writer.write_batch(batch)
+                last = held[-1]
+                held.clear()
+                for batch in itertools.chain([last], rows):
+                    writer.write_batch(batch)
+                    yield batch.select(columns)
+        except OSError as error:
+            raise spool.failed(error) from error
+        except BaseException:
+            spool.delete()
+            raise
+        self._kept = FileSource((path,), pafs.LocalFileSystem(), "arrow", spool=spool, given=(self._shown,))

@@ -105,9 +105,16 @@ class Duck(Database):
 
     def explain(self, error: Exception) -> HeadcountError | None:
         """Tell a value that a query stumbles over from what is wrong with the query, the file or the machine."""
-        if not isinstance(error, self._duckdb.Error | pa.ArrowException | OSError):
+        duckdb, message = self._duckdb, self.message_of(error)
+        if not isinstance(error, duckdb.Error | pa.ArrowException | OSError):
             return None
-        return explained(self._duckdb, error, self.shown, self.message_of(error))
+        if isinstance(error, duckdb.ConversionException | duckdb.OutOfRangeException | duckdb.DataError):
+            remedy = "write the query so that it fails on no value"
+            return DataError(f"{self.shown} stumbled over a value ({message})", remedy=remedy)
+        if isinstance(error, duckdb.OutOfMemoryException | OSError | duckdb.InternalException):
+            return SurroundingsError(f"{self.shown} cannot be read ({message})")
+        remedy = f"check the file, and {param.table} or {param.query}"
+        return DataError(f"{self.shown} cannot be read ({message})", remedy=remedy)
 
     def _is_table(self, target: TableOrQuery) -> bool:
         tables = self._connection.sql(_TABLES).fetchall()
@@ -123,20 +130,6 @@ class Duck(Database):
         parts = self._duckdb.extract_statements(f"SELECT * FROM {text}")
         if len(parts) != 1 or parts[0].type != self._duckdb.StatementType.SELECT:
             raise DataError(f"{param.query} must be one SELECT", remedy="only read from it")
-
-
-def explained(duckdb: Any, error: Exception, where: str, message: str) -> HeadcountError:
-    """Say what an error of DuckDB's means."""
-    values = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.DataError)
-    if isinstance(error, values):
-        return DataError(
-            f"{where} stumbled over a value ({message})", remedy="write the query so that it fails on no value"
-        )
-    if isinstance(error, duckdb.OutOfMemoryException | OSError | duckdb.InternalException):
-        return SurroundingsError(f"{where} cannot be read ({message})")
-    return DataError(
-        f"{where} cannot be read ({message})", remedy=f"check the file, and {param.table} or {param.query}"
-    )
 
 
 def _column(declared: pa.Field, kind: str) -> Column:

@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from headcount._internal.extras import require_package
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UnknownNameError, param
+from headcount.events.encode.text_columns import is_text
 from headcount.events.sources.databases.database import Column, Database, Relation
 from headcount.events.sources.databases.table_or_query import TableOrQuery, literal, quoted
-from headcount.events.sources.files.formats import is_text
 
 _AS_TEXT = {"numeric", "uuid", "json", "jsonb", "inet", "cidr", "macaddr", "macaddr8", "xml", "citext"}
 _RANGES = {
@@ -76,10 +76,8 @@ class Postgres(Database):
         """Tell by the SQLSTATE what the matter is."""
         if not isinstance(error, self._error | pa.ArrowException | OSError):
             return None
-        state, message = (
-            getattr(error, "sqlstate", None) or "",
-            self.message_of(error).partition(" Query was: ")[0],
-        )
+        state = getattr(error, "sqlstate", None) or ""
+        message = self.message_of(error).partition(" Query was: ")[0]
         if state == "42501":
             return DataError(f"{self.shown} may not be read ({message})", remedy="ask for the right to read it")
         if state[:2] in ("0A", "22", "25", "42") or (not state and self._is_alive()):
@@ -116,16 +114,12 @@ class Postgres(Database):
 
 def _column(declared: pa.Field) -> Column:
     """Say how a column is asked for, by its declared type."""
-    name, kind = (
-        declared.name,
-        (declared.metadata or {}).get(b"POSTGRESQL:type", b"").decode() or str(declared.type),
-    )
-    place = quoted(name)
+    name, place = declared.name, quoted(declared.name)
+    kind = (declared.metadata or {}).get(b"POSTGRESQL:type", b"").decode() or str(declared.type)
     if kind in _RANGES:
         first, last = map(literal, _RANGES[kind])
-        return Column.plain(
-            name, kind, declared.type, f"CASE WHEN {place} BETWEEN {first} AND {last} THEN {place} END"
-        )
+        inside = f"CASE WHEN {place} BETWEEN {first} AND {last} THEN {place} END"
+        return Column.plain(name, kind, declared.type, inside)
     if kind in _AS_TEXT and not is_text(declared.type):
         return Column(name, kind, pa.string(), f"{place}::text")
     return Column(name, kind, None, place) if kind in _REFUSED else Column.plain(name, kind, declared.type)

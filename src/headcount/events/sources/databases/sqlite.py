@@ -10,28 +10,23 @@ from __future__ import annotations
 import os
 import sqlite3
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 
 import pyarrow as pa
 
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UnknownNameError, param
-from headcount.events.encode.text_columns import MAX_TEXT_BYTES
+from headcount.events.encode.text_columns import MAX_TEXT_BYTES, is_text
 from headcount.events.sources.databases.database import Column, Database, Relation
 from headcount.events.sources.databases.duckdb_files import CONFINED
 from headcount.events.sources.databases.table_or_query import TableOrQuery, literal, quoted
 from headcount.events.sources.files import formats
-from headcount.events.sources.files.formats import is_text
 
 _ROWS = 100_000
 _VIEW = "headcount_asked"
 _BUSY = (
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_NOMEM,
-)
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM,
+)  # fmt: skip
 
 
 class Sqlite(Database):
@@ -70,9 +65,10 @@ class Sqlite(Database):
         """Read rows in parts; the statement sees to it that each value is of its column's type."""
         with closing(self._connection.execute(relation.selecting(schema.names))) as cursor:
             while rows := cursor.fetchmany(min(_ROWS, formats.BATCH_ROWS)):
+                columns = zip(zip(*rows, strict=True), schema.types, strict=True)
                 arrays = [
-                    _array(*values_and_type)
-                    for values_and_type in zip(zip(*rows, strict=True), schema.types, strict=True)
+                    pa.array(values, pa.binary()).view(kind) if is_text(kind) else pa.array(values, kind)
+                    for values, kind in columns
                 ]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -88,10 +84,8 @@ class Sqlite(Database):
         message = self.message_of(error)
         if code in _BUSY or isinstance(error, OSError):
             return SurroundingsError(f"{self.shown} cannot be read now ({message})", remedy="try again")
-        return DataError(
-            f"{self.shown} cannot be read ({message})",
-            remedy=f"check the file, and {param.table} or {param.query}",
-        )
+        remedy = f"check the file, and {param.table} or {param.query}"
+        return DataError(f"{self.shown} cannot be read ({message})", remedy=remedy)
 
     def _kind(self, target: TableOrQuery) -> str:
         schema, name = ("main", *target.parts)[-2:]
@@ -128,7 +122,3 @@ def _column(name: str, declared: str) -> Column:
     cut = f"WHEN length({data}) > {MAX_TEXT_BYTES} THEN substr({data}, 1, {MAX_TEXT_BYTES + 1})"
     held = f"CASE WHEN typeof({place}) = 'blob' THEN NULL {cut} ELSE CAST({place} AS TEXT) END"
     return Column(name, declared, pa.string(), held)
-
-
-def _array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
-    return pa.array(values, pa.binary()).view(kind) if is_text(kind) else pa.array(values, kind)

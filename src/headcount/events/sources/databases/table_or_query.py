@@ -1,12 +1,21 @@
-"""The table name or SQL query that Headcount reads from a database (``--table``, ``--query``)."""
+"""The table or query to read from a database (``--table``, ``--query``), and the back end that opens it.
+
+No other room imports ADBC or DuckDB.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import importlib
+import os
 import re
+import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from headcount.errors import UsageError, param
+from headcount.events.sources import databases
 
 _REMEDY = f"give {param.table('NAME')} or {param.query} 'SELECT …'"
 
@@ -93,3 +102,64 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """Return a text as SQL has it."""
     return "'" + text.replace("'", "''") + "'"
+
+
+_HOMES = {
+    "postgresql": "postgres:Postgres", "postgres": "postgres:Postgres", "duckdb": "duckdb_files:Duck",
+    "sqlite": "sqlite:Sqlite",
+}  # fmt: skip
+
+
+def is_address(path: str) -> bool:
+    """Tell whether this is the address of a database.
+
+    >>> [is_address(path) for path in ("postgresql://h/db", "adbc+flightsql:grpc://h", "s3://b/a.csv")]
+    [True, True, False]
+    """
+    return path.startswith("adbc+") or ("://" in path and path.partition("://")[0] in _HOMES)
+
+
+def open_database(events: Any, target: TableOrQuery = NOTHING) -> Any:
+    """Open a database, or what a program has of one; None if it is something else."""
+    several = isinstance(events, Sequence) and not isinstance(events, str | bytes)
+    given = list(events) if several else [events]
+    addresses = [address for address in given if isinstance(address, str) and is_address(address)]
+    if addresses:
+        if len(given) > 1:
+            raise UsageError("a database cannot be mixed with other sources", remedy="give it alone")
+        return _open_address(addresses[0], target)
+    return None if several or isinstance(events, str | os.PathLike) else _open_object(events, target)
+
+
+def _open_address(address: str, target: TableOrQuery) -> Any:
+    from headcount.events.sources.databases.database import DatabaseSource
+    from headcount.events.sources.files.paths import redact
+
+    target.check(redact(address))
+    home = "connections:AnyDriver" if address.startswith("adbc+") else _HOMES[address.partition("://")[0]]
+    module, _, name = home.partition(":")
+    back_end = getattr(importlib.import_module(f"{databases.__name__}.{module}"), name)
+    return DatabaseSource.look_up(back_end(address), target)
+
+
+def _open_object(given: Any, target: TableOrQuery) -> Any:
+    """Take a connection, a relation of DuckDB's or an expression of Ibis', told by what they can do."""
+    kind = type(given)
+    is_connection = hasattr(kind, "cursor") and hasattr(kind, "close")
+    is_expression = hasattr(kind, "to_pyarrow_batches") or hasattr(kind, "to_arrow_reader")
+    if not (is_connection or is_expression):
+        return None
+    from headcount.events.sources.databases import connections
+    from headcount.events.sources.databases.database import DatabaseSource
+
+    if not is_connection:
+        target.refuse(f"the {kind.__name__}")
+        return DatabaseSource.look_up(connections.Expression(given), target)
+    target.check(f"the {kind.__name__}")
+    if isinstance(given, sqlite3.Connection):  # which the thread that reads ahead may not use itself
+        file = next(row[2] for row in given.execute("PRAGMA database_list") if row[1] == "main")
+        if file:
+            return _open_address(f"sqlite:///{file}", target)
+    has_arrow = hasattr(kind, "adbc_get_info") or hasattr(kind, "to_arrow_reader")
+    connection = connections.ArrowConnection if has_arrow else connections.PlainConnection
+    return DatabaseSource.look_up(connection(given), target)

@@ -1,12 +1,19 @@
 """File formats: Parquet, CSV, JSON lines and Arrow IPC, each opened as typed columns and read in batches.
 
-Nothing is guessed: a column has the type that the file declares (Parquet, Arrow), or is text (delimited text, JSON
-lines). No row has a say in that.
+A column has the type that the file declares (Parquet, Arrow), or is text (delimited text, JSON lines). No row
+decides it.
+
+The memory for a batch of Parquet is bounded by the file's size, not by lengths of texts. A user's texts compress
+well where they repeat: a dictionary entry of a megabyte costs a few bytes for each row that refers to it. So the
+batches of a row group have fewer rows where rows are wide, and Headcount reads a column as codes where its
+dictionary holds texts that are too long. One page is still read whole, and so is one row group of a column that is
+read as codes. No result depends on batches.
 """
 
 from __future__ import annotations
 
 import codecs
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,15 +22,18 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.fs as pafs
+import pyarrow.parquet as pq
 
 from headcount.errors import DataError, HeadcountError, Parameter, SurroundingsError, UsageError, param
+from headcount.events.encode.text_columns import MAX_TEXT_BYTES, as_bytes, sizes, sound_codes
 from headcount.events.sources.files.text_blocks import unit_of
 
 BATCH_ROWS = 1 << 19
+BATCH_BYTES = 1 << 26
+_MANY_ROWS = 1 << 25  # with fewer, batches of half the size take as long and less memory
+_PEEK_BYTES = 1 << 16
 _SURROUNDINGS = (ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM)
 _DAMAGE = ("truncated", "decompress", "corrupt", "zlib", "deserialize", "unexpected end")
 _REFUSALS = (pa.ArrowException, ValueError, LookupError, EOFError, ArithmeticError, MemoryError)
@@ -158,23 +168,6 @@ def format_of(path: str, given: bool = True) -> str:
     return file_format
 
 
-def plain_type(kind: pa.DataType) -> str:
-    """Name a column type as a reader would: text is text, however it is stored."""
-    kind = value_type(kind)
-    return "text" if is_text(kind) else str(kind)
-
-
-def value_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the values of a column, dictionary-encoded or not."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether a column type is text, in any of Arrow's layouts."""
-    kind = value_type(kind)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
 @contextmanager
 def reading(name: str, *, remote: bool = False, path: str | None = None) -> Iterator[None]:
     """Turn whatever goes wrong while reading into an error with the given name, and without the path.
@@ -210,14 +203,6 @@ def _reason(error: BaseException, name: str, path: str | None) -> str:
     return words if len(words) <= 200 else words[:199] + "…"
 
 
-def _open_parquet(
-    filesystem: pafs.FileSystem, path: str, name: str, _: TextOptions, texts: Sequence[str]
-) -> Opened:
-    from headcount.events.sources.files.parquet import open_parquet
-
-    return open_parquet(filesystem, path, name, texts)
-
-
 def parquet_chunks(metadata: Any, name: str) -> list[Any]:
     """Return the metadata of a column in every row group; nothing if there is no such plain column."""
     paths = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
@@ -227,32 +212,94 @@ def parquet_chunks(metadata: Any, name: str) -> list[Any]:
     return [metadata.row_group(group).column(index) for group in range(metadata.num_row_groups)]
 
 
+def _open_parquet(
+    filesystem: pafs.FileSystem, path: str, name: str, _: TextOptions, texts: Sequence[str]
+) -> Opened:
+    """Open a file; some of its columns are read as text."""
+    open_file = partial(pq.ParquetFile, path, filesystem=filesystem, pre_buffer=False, memory_map=False)
+    plain = open_file()
+    schema, metadata = plain.schema_arrow, plain.metadata
+    chunks = {
+        column: chunks_of_column for column in texts if (chunks_of_column := parquet_chunks(metadata, column))
+    }
+    # Arrow casts a column that declares codes unless it reads codes, and that fails on a text that is not UTF-8.
+    declared_codes = {field.name for field in schema if pa.types.is_dictionary(field.type)}
+    coded = frozenset(column for column in chunks if column in declared_codes or _are_coded(chunks[column]))
+
+    def batches(columns: list[str], groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
+        entries = open_file(metadata=metadata, read_dictionary=list(chunks), buffer_size=_PEEK_BYTES)
+
+        def layout(group: int) -> tuple[int, frozenset[str]]:
+            """Return how many rows of a row group make a batch, and which columns are read as codes."""
+            width, as_codes = 0, coded
+            for column in chunks.keys() & {*columns} - coded:
+                longest = _longest_entry(entries, column, group, chunks[column][group])
+                as_codes |= {column} if longest > MAX_TEXT_BYTES else set()
+                size = chunks[column][group].total_uncompressed_size // max(1, metadata.row_group(group).num_rows)
+                width += max(longest, size) if column not in as_codes else 0
+            rows = BATCH_ROWS if metadata.num_rows >= _MANY_ROWS else -(-BATCH_ROWS // 2)
+            while rows > 1 and rows * width > BATCH_BYTES:
+                rows //= 2
+            return rows, as_codes
+
+        opened = {frozenset[str](): plain}
+        of_all = range(metadata.num_row_groups) if groups is None else groups
+        for (rows, as_codes), run in itertools.groupby(of_all, layout):
+            if as_codes not in opened:
+                opened[as_codes] = open_file(metadata=metadata, read_dictionary=list(as_codes))
+            yield from opened[as_codes].iter_batches(batch_size=rows, columns=columns, row_groups=list(run))
+
+    return Opened(declared(schema, name), lambda: schema.names, batches, metadata=metadata)
+
+
+def _are_coded(chunks: Sequence[Any]) -> bool:
+    """Whether a text column is stored as codes throughout, going by its size.
+
+    Writers fall back to plain text when there are too many distinct values; reading that as codes would make
+    Arrow look every text up once more.
+    """
+    size, values = 0, 0
+    for chunk in chunks:
+        if not chunk.has_dictionary_page:
+            return False
+        size, values = size + chunk.total_uncompressed_size, values + chunk.num_values
+    return size < 8 * values
+
+
+def _longest_entry(entries: Any, column: str, group: int, chunk: Any) -> int:
+    """Return how many bytes the longest text has that several rows can share; the first row comes with all."""
+    if not chunk.has_dictionary_page or chunk.num_values * chunk.total_uncompressed_size <= BATCH_BYTES:
+        return 0
+    first = next(entries.iter_batches(batch_size=1, columns=[column], row_groups=[group]))
+    return int(sizes(first.column(0).dictionary).max(initial=0))
+
+
 def _open_csv(filesystem: pafs.FileSystem, path: str, name: str, text: TextOptions, _: Sequence[str]) -> Opened:
-    from headcount.events.sources.files import csv_reader
+    from headcount.events.sources.files import text_readers
 
     how = filesystem, path, text.encoding, text.delimiter or ("\t" if _ending(path) == ".tsv" else ",")
     if not text.header:
         return Opened(
-            csv_reader.numbered,
-            lambda: csv_reader.column_numbers_of(*how),
-            partial(csv_reader.rows_of, *how, None),
+            text_readers.numbered,
+            lambda: text_readers.column_numbers_of(*how),
+            partial(text_readers.csv_rows, *how, None),
             is_open=True,
         )
-    header = csv_reader.header_of(*how, name)
+    header = text_readers.header_of(*how, name)
     return Opened(
         lambda name: pa.string() if name in header else None,
         lambda: header,
-        partial(csv_reader.rows_of, *how, header),
+        partial(text_readers.csv_rows, *how, header),
     )
 
 
 def _open_jsonl(filesystem: pafs.FileSystem, path: str, _: str, __: TextOptions, ___: Sequence[str]) -> Opened:
-    from headcount.events.sources.files import jsonl_reader
+    from headcount.events.sources.files import text_readers
 
     return Opened(
         lambda _: pa.string(),
-        lambda: jsonl_reader.member_names_of(filesystem, path),
-        partial(jsonl_reader.rows_of, filesystem, path),
+        lambda: text_readers.member_names_of(filesystem, path),
+        partial(text_readers.json_rows, filesystem, path),
         is_open=True,
     )
 
@@ -286,51 +333,7 @@ def _refuse_damaged(column: pa.Array) -> None:
         _refuse_damaged(column.indices)
         _refuse_damaged(column.dictionary)
     else:
-        column.view(_unjudged(column.type)).validate(full=True)
-
-
-def _unjudged(kind: pa.DataType) -> pa.DataType:
-    """Return a type of the same layout, of which Arrow's full validation judges no value.
-
-    >>> _unjudged(pa.list_(pa.date64())), _unjudged(pa.decimal128(4, 2))
-    (ListType(list<item: int64>), FixedSizeBinaryType(fixed_size_binary[16]))
-    """
-    if pa.types.is_string_view(kind):
-        return pa.binary_view()
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return pa.binary() if pa.types.is_string(kind) else pa.large_binary()
-    if pa.types.is_decimal(kind):
-        return pa.binary(kind.byte_width)
-    if pa.types.is_date64(kind) or pa.types.is_time(kind):
-        return pa.int64() if kind.bit_width == 64 else pa.int32()
-    fields = [kind.field(place) for place in range(kind.num_fields)]
-    fields = [field.with_type(_unjudged(field.type)) for field in fields]
-    if pa.types.is_struct(kind):
-        return pa.struct(fields)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.list_(fields[0]) if pa.types.is_list(kind) else pa.large_list(fields[0])
-    return pa.list_(fields[0], kind.list_size) if pa.types.is_fixed_size_list(kind) else kind
-
-
-def sound_codes(column: pa.Array) -> pa.Array:
-    """Return a dictionary column in which a code that stands for no entry is missing, in its own row alone.
-
-    >>> codes = pa.DictionaryArray.from_arrays(pa.array([1, 0, -1, 7]), pa.array(["tea", "rye"]), safe=False)
-    >>> sound_codes(codes).to_pylist()
-    ['rye', 'tea', None, None]
-    """
-    extremes = pc.min_max(column.indices)
-    low, high = extremes["min"].as_py(), extremes["max"].as_py()
-    if low is None or 0 <= low <= high < len(column.dictionary):
-        return column
-    codes = pc.fill_null(column.indices, 0).to_numpy(zero_copy_only=False)
-    inside = np.asarray(pc.is_valid(column.indices)) & (codes >= 0) & (codes < len(column.dictionary))
-    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=~inside), column.dictionary)
-
-
-def as_bytes(column: pa.Array) -> pa.Array:
-    """Return a text column as the bytes it is made of."""
-    return column.view(_unjudged(column.type))
+        as_bytes(column).validate(full=True)
 
 
 OPENERS = {"parquet": _open_parquet, "csv": _open_csv, "jsonl": _open_jsonl, "arrow": _open_arrow}

@@ -20,9 +20,11 @@ import binascii
 import json
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,6 @@ from numpy.typing import NDArray
 
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError, param
 from headcount.events.sources.files import formats
-from headcount.events.sources.files.checksums import checksums
 
 FORMAT = "headcount-store"
 VERSION = 1
@@ -218,15 +219,9 @@ def open_store(path: str | os.PathLike[str]) -> PackedSource:
         stamps = {name: _stamp(folder, name) for name in names}
         arrays = {name: _mapped(folder, name, how) for name, how in description["arrays"].items()}
         users = tuple(arrays[name] for name in (TEXTS if TEXTS[0] in arrays else NUMBERS))
-        source = PackedSource(
-            folder=folder,
-            description=description,
-            starts=arrays["starts"],
-            cells=arrays["cells"],
-            times=arrays.get("times", np.empty(0, dtype=np.int32)),
-            users=PackedUsers((users[0], users[1]) if len(users) == 2 else users[0]),
-            stamps=stamps,
-        )
+        times = arrays.get("times", np.empty(0, dtype=np.int32))
+        ids = PackedUsers((users[0], users[1]) if len(users) == 2 else users[0])
+        source = PackedSource(folder, description, arrays["starts"], arrays["cells"], times, ids, stamps)
         _check_description(source)
         if source.users.size != source.starts.size - 1 or source.times.size not in (0, source.cells.size):
             raise damaged(folder, "its arrays do not fit together")
@@ -316,3 +311,61 @@ def refuse_existing_store(target: Path, *, force: bool) -> None:
             f"{target} exists and is not a store, so {param.force(True)} does not replace it",
             remedy=f"choose another {param.to}",
         )
+
+
+_POLYNOMIAL = 0xEDB88320  # of CRC-32, its highest power left out; the lowest bit stands for the highest power
+_UNIT_POLYNOMIAL = 1 << 31
+_PART = 1 << 22  # bytes, below which starting a thread does not pay
+_THREADS = max(1, min(8, os.cpu_count() or 1))
+
+
+def checksums(arrays: Mapping[str, NDArray[Any]]) -> dict[str, int]:
+    """Return the CRC-32 of the bytes of each array.
+
+    >>> import numpy as np
+    >>> checksums({"digits": np.frombuffer(b"123456789", dtype=np.uint8)}) == {"digits": 0xCBF43926}
+    True
+    """
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return {name: _checksum(memoryview(array.data).cast("B"), pool) for name, array in arrays.items()}
+
+
+def _checksum(data: memoryview, pool: ThreadPoolExecutor) -> int:
+    parts = max(1, min(_THREADS, len(data) // _PART))
+    if parts == 1:
+        return zlib.crc32(data)
+    borders = [len(data) * part // parts for part in range(parts + 1)]
+    checksums_of_parts = pool.map(lambda border: zlib.crc32(data[border[0] : border[1]]), pairwise(borders))
+    whole = 0
+    for (first, last), part in zip(pairwise(borders), checksums_of_parts, strict=True):
+        whole = combine_checksums(whole, part, last - first)
+    return whole
+
+
+def combine_checksums(first: int, second: int, size: int) -> int:
+    """Return the checksum of two parts from those of each, the second of so many bytes.
+
+    >>> combine_checksums(zlib.crc32(b"tea"), zlib.crc32(b"time"), 4) == zlib.crc32(b"teatime")
+    True
+    """
+    return _times(first, _power(8 * size)) ^ second
+
+
+def _power(bits: int) -> int:
+    """Return the remainder of x to a power."""
+    power, square = _UNIT_POLYNOMIAL, _UNIT_POLYNOMIAL >> 1
+    while bits:
+        power = _times(power, square) if bits & 1 else power
+        square, bits = _times(square, square), bits >> 1
+    return power
+
+
+def _times(left: int, right: int) -> int:
+    """Return the remainder of a product."""
+    product = 0
+    while left:
+        if left & _UNIT_POLYNOMIAL:
+            product ^= right
+        left = left << 1 & 0xFFFFFFFF
+        right = right >> 1 ^ (_POLYNOMIAL if right & 1 else 0)
+    return product

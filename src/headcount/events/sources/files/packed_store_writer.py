@@ -61,7 +61,7 @@ class StoreWriter:
             with self._writing():
                 for name, dtype in {"starts": np.int64, "cells": small, "times": np.int32, **ids}.items():
                     self._arrays[name] = _GrowingArray(self._aside / f"{name}.npy", np.dtype(dtype))
-                self._array("starts").append(np.zeros(1, dtype=np.int64))
+                self._arrays["starts"].append(np.zeros(1, dtype=np.int64))
         except BaseException:
             self.__exit__()
             raise
@@ -78,17 +78,17 @@ class StoreWriter:
     ) -> None:
         """Add some users: their raw ids, how many entries each has, and the entries."""
         with self._writing():
-            start = self._array("cells").size
-            self._array("starts").append(start + np.cumsum(lengths))
-            self._array("cells").append(cells)
-            self._array("times").append(times)
+            start = self._arrays["cells"].size
+            self._arrays["starts"].append(start + np.cumsum(lengths))
+            self._arrays["cells"].append(cells)
+            self._arrays["times"].append(times)
             if isinstance(users, tuple):
                 data, ends = users
-                self._array(TEXTS[0]).append(data)
-                self._array(TEXTS[1]).append(self._bytes + ends)
+                self._arrays[TEXTS[0]].append(data)
+                self._arrays[TEXTS[1]].append(self._bytes + ends)
                 self._bytes += data.size
             else:
-                self._array(NUMBERS[0]).append(users)
+                self._arrays[NUMBERS[0]].append(users)
         self._users += lengths.size
         self._records += int(times.sum(dtype=np.int64))
         self._repeats |= bool((times > 1).any())
@@ -107,9 +107,6 @@ class StoreWriter:
             self._aside.chmod(0o700)  # raw events: for the curator alone
             move_into_place(self._aside, self._target)
         return self._target
-
-    def _array(self, name: str) -> _GrowingArray:
-        return self._arrays[name]
 
     def _description(self, tally: Tally, arrays: dict[str, Any]) -> dict[str, Any]:
         log = self._log

@@ -1,16 +1,21 @@
-"""Resolve paths, folders, globs and URIs to event files, local or in a remote file system.
+"""Paths, folders, patterns and addresses: the event files they stand for, and names without credentials.
 
 A pattern (``*``, ``**``, ``[a-c]``, and ``?`` on this machine) is matched against names alone, never against rows.
+
+Addresses are taken apart without trust in their form: a password may hold ``@``, ``/`` or ``?`` as it is, although
+it should not. Where the secret part is unclear, messages show only the kind of source.
 """
 
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import PurePosixPath
+from urllib.parse import unquote, unquote_plus
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -18,7 +23,6 @@ import pyarrow.fs as pafs
 from headcount.errors import DataError, SurroundingsError, UsageError
 from headcount.events.sources.files.formats import format_from_name, reading
 from headcount.events.sources.files.packed_store import DESCRIPTION, is_store
-from headcount.events.sources.naming import redact, scrub
 from headcount.releases.folder_files import refuse_special
 
 
@@ -39,8 +43,9 @@ def files_at(paths: Sequence[str]) -> tuple[pafs.FileSystem, list[str]]:
 
 
 def _from_uri(uri: str) -> tuple[pafs.FileSystem, str]:
+    escaped = uri.replace("[", "%5B").replace("]", "%5D")  # a pattern passes as a part of an address
     try:
-        filesystem, path = pafs.FileSystem.from_uri(_escaped(uri))
+        filesystem, path = pafs.FileSystem.from_uri(escaped)
     except (pa.ArrowException, ValueError) as error:
         raise UsageError(
             f"{redact(uri)} cannot be opened ({scrub(str(error), uri)})", remedy="check the address"
@@ -48,11 +53,6 @@ def _from_uri(uri: str) -> tuple[pafs.FileSystem, str]:
     except OSError as error:
         raise SurroundingsError(f"{redact(uri)} cannot be reached ({scrub(str(error), uri)})") from None
     return filesystem, path
-
-
-def _escaped(uri: str) -> str:
-    """Let a pattern pass as a part of an address."""
-    return uri.replace("[", "%5B").replace("]", "%5D")
 
 
 def _local_files(path: str, given: str) -> list[str]:
@@ -72,7 +72,9 @@ def _remote_files(filesystem: pafs.FileSystem, path: str, given: str) -> list[st
     """Return the files of a store that a path stands for; a pattern is tried only if no file has that name."""
     if not glob.has_magic(path):
         return _event_files_in(filesystem, path, given)
-    folder = str(PurePosixPath(*_plain_parts(path)))
+    folder = str(
+        PurePosixPath(*itertools.takewhile(lambda part: not glob.has_magic(part), PurePosixPath(path).parts))
+    )
     pattern = re.compile(pattern_of(path))
     with reading(given, remote=True, path=path):
         if filesystem.get_file_info(path).type == pafs.FileType.File:
@@ -83,12 +85,6 @@ def _remote_files(filesystem: pafs.FileSystem, path: str, given: str) -> list[st
         raise _no_file_error(given)
     inside = [match for match in matches if not any(match.startswith(f"{other}/") for other in matches)]
     return [file for match in inside for file in _event_files_in(filesystem, match, given)]
-
-
-def _plain_parts(path: str) -> list[str]:
-    """Return the folders of a path up to the first pattern in it."""
-    parts = PurePosixPath(path).parts
-    return list(parts[: next(place for place, part in enumerate(parts) if glob.has_magic(part))])
 
 
 def pattern_of(path: str) -> str:
@@ -133,7 +129,10 @@ def _event_files_in(filesystem: pafs.FileSystem, path: str, given: str) -> list[
         if file.type == pafs.FileType.File
         and format_from_name(file.path)
         and not file.path.lower().endswith(".txt")
-        and not any(_is_hidden(part) for part in PurePosixPath(file.path[len(info.path) :]).parts)
+        and not any(
+            part.startswith((".", "_")) and "=" not in part
+            for part in PurePosixPath(file.path[len(info.path) :]).parts
+        )
     )
     if not files:
         raise DataError(f"{given} holds no event files", remedy="files end in .parquet, .csv, .jsonl or .arrow")
@@ -148,5 +147,63 @@ def _has_name(file: pafs.FileInfo) -> bool:
         return False
 
 
-def _is_hidden(part: str) -> bool:
-    return part.startswith((".", "_")) and "=" not in part
+_PUBLIC = {
+    "host", "hostaddr", "port", "dbname", "user", "service", "sslmode", "region", "scheme", "endpoint_override",
+    "application_name", "connect_timeout", "target_session_attrs",
+}  # fmt: skip
+_ADBC = re.compile(r"(adbc\+\w+):(.*)", re.DOTALL)
+_LONG_ENOUGH = 4  # to be replaced in a sentence without making it unreadable
+
+
+def redact(address: str) -> str:
+    """Name a source without credentials, and without what stands behind a question mark.
+
+    >>> redact("postgresql://ann:s3cret@db.example:5432/shop?password=x")
+    'postgresql://db.example:5432/shop'
+    >>> redact("postgresql://ann:what?@db.example/shop"), redact("adbc+snowflake:ann:s3cret@acme"), redact("b.csv")
+    ('postgresql://…', 'adbc+snowflake', 'b.csv')
+    """
+    adbc = _ADBC.fullmatch(address)
+    if adbc is not None:
+        return adbc[1]
+    scheme, colon, rest = address.partition("://")
+    if not colon:
+        return address
+    head = re.split(r"[?#]", rest, maxsplit=1)[0]
+    if "@" in rest and "@" not in head:
+        return f"{scheme}://…"
+    return f"{scheme}://{head.rpartition('@')[2]}"
+
+
+def secrets_of(address: str) -> set[str]:
+    """Return every part of an address that may be secret, as it is written and as it is meant.
+
+    >>> sorted(secrets_of("postgresql://ann:s3%20cret@h/db?sslmode=require&sslpassword=hush"))
+    ['hush', 's3 cret', 's3%20cret']
+    """
+    adbc = _ADBC.fullmatch(address)
+    if adbc is not None:
+        return {adbc[2]} | secrets_of(adbc[2] if "://" in adbc[2] else f"adbc://{adbc[2]}")
+    rest = address.partition("://")[2]
+    written = {rest.rpartition("@")[0].partition(":")[2]} if "@" in rest else set()
+    written.add(re.split(r"[?#]", rest, maxsplit=1)[0].rpartition("@")[0].partition(":")[2])
+    for pair in re.split(r"[?&#;]", rest)[1:]:
+        name, _, value = pair.partition("=")
+        written |= {value} if name.lower() not in _PUBLIC else set()
+    return {meant for text in written if text for meant in (text, unquote(text), unquote_plus(text))}
+
+
+def scrub(text: str, address: str) -> str:
+    """Return what a library said, on one line, not too long, and without what is secret in an address.
+
+    >>> scrub("bad URI: postgresql://ann:s3cret@h/db", "postgresql://ann:s3cret@h/db")
+    'bad URI: postgresql://h/db'
+    """
+    secrets = secrets_of(address) | {os.environ.get("PGPASSWORD", "")} - {""}
+    text = text.replace(address, redact(address))
+    for secret in sorted(secrets, key=len, reverse=True):
+        if secret in text and len(secret) < _LONG_ENOUGH:
+            return "what the driver said is left out, since it may hold a password"
+        text = text.replace(secret, "…")
+    words = " ".join(text.split())
+    return words if len(words) <= 200 else words[:199] + "…"

@@ -13,13 +13,16 @@ from datetime import datetime, timedelta
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from headcount._internal.arrays import Flags, Floats, Integers
+from headcount.events.encode.column_types import whole_ids
 from headcount.events.encode.id_table import TextTable, raw_ids
-from headcount.events.encode.text_columns import by_text, bytes_of
+from headcount.events.encode.text_columns import by_text, bytes_of, is_textual
 from headcount.events.sources.files.kernels import scalar as kernels
-from headcount.events.time_zones import EPOCH, MICROSECOND
 
+EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  (on the wall's clock)
+MICROSECOND = timedelta(microseconds=1)
 _POWERS: Floats = np.array([float(f"1e{power}") for power in range(23)])
 FIRST = (datetime(1, 1, 1) - EPOCH) // MICROSECOND  # noqa: DTZ001
 LAST = (datetime(9999, 12, 31, 23, 59, 59, 999_999) - EPOCH) // MICROSECOND  # noqa: DTZ001
@@ -144,3 +147,42 @@ def _texts_left_to_python(texts: pa.Array, ask: Flags) -> list[tuple[int, str]]:
 
 def _valid(texts: pa.Array) -> Flags:
     return np.asarray(pc.is_valid(texts), dtype=bool)
+
+
+MOST_TIMES = 2**31 - 1
+"""How many records a row may stand for."""
+
+
+def finite_numbers(column: pa.Array) -> pa.Array:
+    """Return the values of a column as floating-point numbers, null where there is no finite one.
+
+    >>> finite_numbers(pa.array(["4.5", "five", None])).to_pylist()
+    [4.5, None, None]
+    """
+    if is_textual(column.type):
+        values, there = numbers(column.cast(pa.string()) if pa.types.is_null(column.type) else column)
+        return pa.array(values, mask=~there)
+    values = column.cast(pa.float64(), safe=False)
+    return pc.if_else(pc.is_finite(values), values, pa.scalar(None, pa.float64()))
+
+
+def repetitions(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return how many records each row stands for, and whether it says so; one that does not stands for none.
+
+    A data frame makes fractions of whole numbers as soon as one is missing.
+
+    >>> repetitions(pa.array(["2", "many", "-1", None]))[0].tolist()
+    [2, 0, 0, 0]
+    >>> repetitions(pa.array([2.0, 2.5, None]))[0].tolist()
+    [2, 0, 0]
+    """
+    column = whole_ids(column)
+    if is_textual(column.type):
+        values, there = whole_numbers(column.cast(pa.string()) if pa.types.is_null(column.type) else column)
+    else:
+        there = np.asarray(pc.is_valid(column), dtype=bool)
+        raw = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+        there = there & (raw <= MOST_TIMES)
+        values = np.where(there, raw, 0).astype(np.int64)
+    there = there & (values >= 0) & (values <= MOST_TIMES)
+    return np.where(there, values, 0), there

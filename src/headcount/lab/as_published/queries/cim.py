@@ -67,7 +67,7 @@ class CoupledIteration(QueryMethod):
 
     >>> from headcount.events.grid import Grid
     >>> from headcount.methods.queries.workload import TableQueries
-    >>> grid = Grid.of({"age": {"edges": [0, 18, 65]}})
+    >>> grid = Grid.from_mapping({"age": {"edges": [0, 18, 65]}})
     >>> table_queries = TableQueries(grid=grid, statements=("SELECT COUNT(*) FROM people",))
     >>> CoupledIteration(table_queries=table_queries).guarantee(Grant("1")).short()
     'ε = 1 claimed, not established'

@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from headcount.errors import UsageError
 from headcount.events.encode.column_types import check_id_type
-from headcount.events.encode.text_columns import sound_batch
+from headcount.events.encode.text_columns import sound_batch, value_type
 from headcount.events.log import EventLog
-from headcount.events.sources.files.formats import value_type
 from headcount.events.sources.source import Source
 from headcount.events.times import TimeFormat
 

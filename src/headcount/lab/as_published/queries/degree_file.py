@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 
 from headcount._internal.arrays import Codes, Floats, Integers
 from headcount.errors import DataError, UnknownNameError
-from headcount.events.encode.cast import InexactError, cast_exactly
+from headcount.events.encode.column_types import InexactError, cast_exactly
 from headcount.events.encode.id_table import Ids
 from headcount.events.encode.text_columns import sound_batch
-from headcount.events.record_values import finite_numbers
+from headcount.events.sources.files.scalar import finite_numbers
 from headcount.events.sources.source import open_source
 from headcount.lab.as_published.queries.coupled_degrees import CoupledDegrees
 

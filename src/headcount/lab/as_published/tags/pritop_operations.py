@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Floats
-from headcount.events.tag_assignments import Tagging
+from headcount.events.tag_log import Tagging
 from headcount.lab.tags.topics import ALPHA, BETA, Topics, entropies
 
 Integers = NDArray[np.integer[Any]]
@@ -55,7 +55,7 @@ class Replaced:
         old, here, users = self.before, self.new_tags >= 0, np.arange(self.before.people)
         begin, end = (np.searchsorted(old.user, users, side) for side in ("left", "right"))
         at = begin[self.owners] + (draws.random(self.owners.size) * (end - begin)[self.owners]).astype(np.int64)
-        return Tagging.of(
+        return Tagging.from_codes(
             np.concatenate([old.user[here], self.owners]),
             np.concatenate([old.resource[here], old.resource[at]]),
             np.concatenate([self.new_tags[here], self.added]),

@@ -30,8 +30,7 @@ from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
-from headcount.events.tag_assignments import Tagging
-from headcount.events.tag_log import TagLog
+from headcount.events.tag_log import Tagging, TagLog
 from headcount.lab.as_published.tags.tag_rows import assignments_release
 from headcount.methods.method import Bounds, Staged
 from headcount.noise import NoiseSource
@@ -90,7 +89,7 @@ class SuppressionPublished(Staged):
 def most_used(tagging: Tagging, kept: float) -> NDArray[np.bool_]:
     """Say which assignments stay: those of the tags that each person uses most.
 
-    >>> many = Tagging.of([0, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 1], people=2, resources=2, tags=2)
+    >>> many = Tagging.from_codes([0, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 1], people=2, resources=2, tags=2)
     >>> most_used(many, 0.5).tolist()
     [True, False, True, True]
     """

@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from headcount.accounting.guarantee import Guarantee
-from headcount.events.tag_assignments import Tagging
-from headcount.events.tag_log import TagLog
+from headcount.events.tag_log import Tagging, TagLog
 from headcount.noise import NoiseSource
 from headcount.releases.release import Interval, Release
 

@@ -60,7 +60,7 @@ class StartTable:
 def margin_order(grid: Grid, total: float, max_records: int, epsilon: float) -> int:
     """Return how many columns to take together: at most all, and at least one.
 
-    >>> grid = Grid.of({name: {"from": 0, "to": 16, "bins": 16} for name in "abcd"})
+    >>> grid = Grid.from_mapping({name: {"from": 0, "to": 16, "bins": 16} for name in "abcd"})
     >>> margin_order(grid, 48_842, 1, 0.6), margin_order(grid, 48_842, 10, 0.6), margin_order(grid, 1e7, 1, 1.0)
     (2, 1, 4)
     """

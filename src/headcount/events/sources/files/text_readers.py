@@ -1,14 +1,20 @@
-"""CSV reader: delimited text as text columns; an empty cell is null and a line is a row.
+"""Readers of delimited text and JSON lines, row by row, with text columns alone.
 
-A cell in quotes may hold the delimiter, and a quote written twice. It does not go on after the end of its line: a
-quote that is not closed there makes that one row say nothing, and so does a row with more or fewer cells than the
-header has names. That is a rule about one line alone, so nobody's stray quote can swallow anybody else's rows. The
-price is that line breaks inside quotes are not understood: such a log is better written as Parquet or JSON lines.
+A cell of delimited text in quotes may hold the delimiter, and a quote written twice. It ends with its line: a
+quote that is not closed there makes that one row say nothing. So does a row with more or fewer cells than the
+header has names. This rule is about one line alone, so no stray quote can swallow the rows of others. Line breaks
+inside quotes are therefore not understood: such a log is better written as Parquet or JSON lines. An empty cell is
+null.
+
+A line of JSON holds one object. Numbers are kept as they are written, so ``7`` and ``"7"`` are the same id. Any
+name is a column, because rows would have to say which ones there are. What is absent, null, a list or an object is
+missing; a line that is not an object says nothing.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,7 +24,9 @@ from numpy.typing import NDArray
 
 from headcount.errors import DataError, UsageError, param
 from headcount.events.sources.files.kernels import split_csv
+from headcount.events.sources.files.kernels.jsonl import split
 from headcount.events.sources.files.text_blocks import (
+    NEWLINE,
     as_array,
     blocks_of,
     first_line,
@@ -78,7 +86,7 @@ def numbered(name: str) -> pa.DataType:
     return pa.string()
 
 
-def rows_of(
+def csv_rows(
     filesystem: pafs.FileSystem,
     path: str,
     encoding: str,
@@ -92,12 +100,8 @@ def rows_of(
     """
     if not columns:
         return
-    if header is None:
-        places = [int(name) - 1 for name in columns]
-        slots = np.full(max(places) + 1, -1, dtype=np.int32)
-    else:
-        places = [header.index(name) for name in columns]
-        slots = np.full(len(header), -1, dtype=np.int32)
+    places = [int(name) - 1 if header is None else header.index(name) for name in columns]
+    slots = np.full(max(places) + 1 if header is None else len(header), -1, dtype=np.int32)
     slots[places] = np.arange(len(places))
 
     def parse(block: bytes) -> pa.RecordBatch:
@@ -123,3 +127,40 @@ def _split(
     texts, ends = room_for(data.size, len(names), split_csv.ROOM)
     rows = int(split_csv.split(data, ord(delimiter), slots, exact, texts, ends))
     return text_columns(texts, ends, ends[:, 1 : rows + 1] > ends[:, :rows], names)
+
+
+_LOOKED_AT = 1_000
+
+
+def member_names_of(filesystem: pafs.FileSystem, path: str) -> list[str]:
+    """Return the names that the first rows have, as they come up: for the curator's eyes only."""
+    names: dict[str, None] = {}
+    for block in blocks_of(filesystem, path, ends=NEWLINE):
+        for line in block.split(b"\n")[:_LOOKED_AT]:
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(row, dict):
+                names.update(dict.fromkeys(row))
+        break
+    return list(names)
+
+
+def json_rows(filesystem: pafs.FileSystem, path: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Read members of the objects in a file, by their names."""
+    if not columns:
+        return
+    encoded = [name.encode() for name in columns]
+    names = as_array(b"".join(encoded))
+    name_ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
+
+    def parse(block: bytes) -> pa.RecordBatch:
+        data = as_array(block)
+        texts, ends = room_for(data.size, len(columns))
+        there = np.empty((len(columns), ends.shape[1]), dtype=bool)
+        scratch = np.empty(data.size, dtype=np.uint8)
+        rows = int(split(data, names, name_ends, texts, ends, there, scratch))
+        return text_columns(texts, ends, there[:, :rows], columns)
+
+    yield from parse_blocks(blocks_of(filesystem, path, ends=NEWLINE), parse)

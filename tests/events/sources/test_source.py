@@ -22,8 +22,9 @@ import pytest
 
 from headcount.errors import CallerError, DataError, HeadcountError, UnknownNameError, UsageError
 from headcount.events.encode.passes import EncodedLog
+from headcount.events.encode.text_columns import plain_type
 from headcount.events.log import read_events
-from headcount.events.sources.files.formats import plain_type, reading
+from headcount.events.sources.files.formats import reading
 from headcount.events.sources.source import check_reachable, open_source
 
 Count = Callable[..., dict[str, int]]

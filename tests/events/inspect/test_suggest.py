@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 
 from headcount.errors import command_line, render
-from headcount.events.inspect.preview import preview
-from headcount.events.inspect.suggest_roles import Guess, guess, time_remedy, with_best_delimiter
+from headcount.events.inspect.suggest import Guess, guess, preview, time_remedy, with_best_delimiter
 from headcount.events.sources.source import open_source
 
 
