@@ -75,7 +75,7 @@ def _scan(log: EventLog, progress: Progress) -> Checked:
         return _Scan(log).read(progress)
     # any value may be a context: they are still to be selected
     events = log.as_events() if isinstance(log, TagLog) else log
-    report = scan(replace(events, context=None, context_of="record"), progress)
+    report = _scan(replace(events, context=None, context_of="record"), progress)
     column = "" if log.context is None else log.context.name
     return replace(report, hints=(*report.hints, f"column {column!r} was not looked at: its values are selected"))
 
