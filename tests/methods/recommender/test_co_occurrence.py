@@ -11,7 +11,7 @@ from headcount.accounting.budget import Grant
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.methods.recommender.co_occurrence import CoOccurrence
-from headcount.methods.recommender.co_occurrence_estimates import Cooccurrence
+from headcount.methods.recommender.factors import Cooccurrence
 from headcount.methods.recommender.recommender import NeighbourModel
 from headcount.noise import SeededNoise
 from tests.contracts.support.method_facts import Special

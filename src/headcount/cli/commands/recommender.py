@@ -137,7 +137,7 @@ def _read_user_input(
     fitted: NeighbourModel, own: str | None, items_path: str | None
 ) -> dict[str, str] | list[str]:
     """Read what a person has or rated, as the model needs it; items stay text, as everywhere in CSV files."""
-    from headcount.methods.recommender.pair_files import items_in
+    from headcount.methods.recommender.request import read_items
 
     if own is not None and items_path is not None:
         raise UsageError("--user-ratings and --user-items are both given", remedy="leave one of them out")
@@ -148,7 +148,7 @@ def _read_user_input(
         )
     if not fitted.knows_visits and own is None:
         raise UsageError("this model was learnt from ratings", remedy="add --user-ratings FILE")
-    return items_in(items_path) if items_path is not None else _ratings(str(own))
+    return read_items(items_path) if items_path is not None else _ratings(str(own))
 
 
 @command.command(
@@ -174,10 +174,10 @@ def _load(folder: str) -> Any:
 
 def _ratings(path: str) -> dict[str, str]:
     """Read a person's own ratings; items stay text, as everywhere in CSV files."""
-    from headcount.methods.recommender.pair_files import pairs_in
+    from headcount.methods.recommender.request import read_pairs
 
     read: dict[str, str] = {}
-    for item, rating in pairs_in(path, "item", "rating"):
+    for item, rating in read_pairs(path, "item", "rating"):
         if item in read:
             raise DataError(f"{path} rates {item!r} twice", remedy="keep one of both")
         read[item] = rating

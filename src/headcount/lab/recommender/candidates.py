@@ -6,7 +6,7 @@ been rated by hardly anybody.
 
 Prediction
     Items (3.2.3): Σ s(i, j) r_aj / Σ |s(i, j)|. Users: r̄_a + Σ s(a, u) (r_ui - r̄_u) / Σ |s(a, u)|, over the chosen
-    neighbours, by :func:`headcount.methods.recommender.weighted_vote.weighted_vote`. Where no weight is left, the
+    neighbours, by :func:`headcount.methods.recommender.recommender.weighted_vote`. Where no weight is left, the
     user's own mean.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 from headcount._internal.arrays import Codes, Floats, Integers
 from headcount.lab.recommender.ratings import Ratings
 from headcount.lab.recommender.similarity import Similarity
-from headcount.methods.recommender.weighted_vote import weighted_vote
+from headcount.methods.recommender.recommender import weighted_vote
 
 By = Literal["item", "user"]
 SIDES: tuple[By, ...] = ("item", "user")

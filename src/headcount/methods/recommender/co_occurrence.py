@@ -3,7 +3,7 @@
 First it is released how many people have each item. Then, for all pairs of the items that most have, how many
 people have both. Of somebody with many items every pair counts in part, so that nobody weighs more than a limit.
 "People who had this also had" is read off these numbers: see
-:mod:`headcount.methods.recommender.co_occurrence_estimates`.
+:mod:`headcount.methods.recommender.factors`.
 
 With ``sampling`` what a person adds is bounded as Fan and Jin do it: at most ``limit`` items of each person are
 kept, drawn at random (SRA) or those that most people have by the released numbers (HPA), and each two of these
@@ -37,8 +37,7 @@ import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Integers
-from headcount.accounting.budget import Cost, CostOrGrant, Grant
-from headcount.accounting.guarantee import Guarantee, Standing
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import (
     FIXED_POINT,
@@ -55,31 +54,27 @@ from headcount.bounds import (
 from headcount.bounds.ratings.rating_covariance import RatingCovariance
 from headcount.bounds.ratings.sampled_item_pairs import SampledItemPairs, sampled_item_pairs_sensitivity
 from headcount.engines.engine import Engine
-from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
-from headcount.methods.method import (
-    CAME_LATER,
-    ONE_ID,
-    PUBLIC_CATALOGUE,
-    Bounds,
-    Staged,
-    describe_cost,
-    describe_filters,
+from headcount.methods.method import CAME_LATER, Bounds, describe_cost
+from headcount.methods.recommender.recommender_method import (
+    NoisyModel,
+    RecommenderMethod,
+    check_visits,
+    interval_columns,
+    item_column,
+    largest,
 )
-from headcount.methods.recommender.tables import check_visits, item_column
 from headcount.noise import NoiseSource, add_noise, noise_norm
 from headcount.noise.stages import Stage, Stages, split_among_stages
-from headcount.releases.release import Interval, Release
 
 ITEMS, PAIRS = "model/items", "model/pairs"
-LEVEL = 0.95
 ITEMS_SHARE = Decimal("0.1")
 """Of ρ where there is δ, else of ε; pairs get the rest."""
 
 ITEM_LIMIT: Mapping[Norm, int] = {"l2": 10, "l1": 10}
 PAIR_LIMIT: Mapping[Norm, int] = {"l2": 10, "l1": 45}
-MOST_ITEMS = 1 << 13
+MAX_PAIRED_ITEMS = 1 << 13
 KEPT = 10
 """How many items of a person are kept where they are sampled, unless it is said."""
 
@@ -87,7 +82,7 @@ Sampling = Literal["sra", "hpa"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoOccurrence(Staged):
+class CoOccurrence(RecommenderMethod):
     """Release how many people have both of two items, for the ``items`` most common ones.
 
     ``limit`` is the length of what one person's pairs may add: in squares with δ, where a person with p pairs
@@ -103,8 +98,9 @@ class CoOccurrence(Staged):
     """
 
     name: ClassVar[str] = "co-counts"
-    standing: ClassVar[Standing] = Standing.PROVEN
-    reason: ClassVar[str | None] = None
+    assumptions: ClassVar[tuple[str, ...]] = (
+        "the limits and the number of items in pairs were chosen without looking at the log",
+    )
     bounds: ClassVar[Bounds] = (WeightToThreshold, RatingCovariance, SampledItemPairs)
 
     items: int = 500
@@ -113,8 +109,10 @@ class CoOccurrence(Staged):
 
     def __post_init__(self) -> None:
         check_limit(self.items, "items")
-        if not 2 <= self.items <= MOST_ITEMS:
-            raise UsageError(f"items must lie between 2 and {MOST_ITEMS}", given=self.items, remedy="try 500")
+        if not 2 <= self.items <= MAX_PAIRED_ITEMS:
+            raise UsageError(
+                f"items must lie between 2 and {MAX_PAIRED_ITEMS}", given=self.items, remedy="try 500"
+            )
         if self.limit is not None:
             check_limit(self.limit)
         if self.sampling not in (None, *get_args(Sampling)):
@@ -125,11 +123,6 @@ class CoOccurrence(Staged):
             )
         if self.sampling is not None and self._kept < 2:
             raise UsageError("of one item there are no pairs", given=self.limit, remedy=f"try {param.limit(10)}")
-
-    def guarantee(self, priced: CostOrGrant) -> Guarantee:
-        """Pure ε, or (ε, δ), for adding or removing a user."""
-        declared = "the limits and the number of items in pairs were chosen without looking at the log"
-        return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=(PUBLIC_CATALOGUE, declared, ONE_ID))
 
     def check(self, log: EventLog) -> None:
         """Refuse ratings, and what cannot be counted."""
@@ -153,38 +146,34 @@ class CoOccurrence(Staged):
             items, name="pairs", share=1 - ITEMS_SHARE, sensitivity=moved, unit=unit, tells=(PAIRS,)
         )
 
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Release how many people have each item, and both of two."""
-        self.check(log)
-        guarantee, norm, story = self.guarantee(grant), noise_norm(grant.cost), describe_cost(grant)
-        parts = split_among_stages(self.stages(log, grant.cost), grant)
-        log, engine = replace(log, counting="users"), engine or LocalEngine()
+    def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> NoisyModel:
+        """Measure how many users have each item, and both of two."""
+        norm, parts = noise_norm(grant.cost), split_among_stages(self.stages(log, grant.cost), grant)
+        log = replace(log, counting="users")
         counted = engine.measure(log, WeightToThreshold(ITEM_LIMIT[norm], norm), noise.key()).items
-        common = add_noise(counted, parts["items"], noise)
-        places = np.sort(np.argsort(-common.values, kind="stable")[: self.items]).astype(np.int64)
-        pairs = add_noise(self._paired(log, norm, places, common, noise, engine), parts["pairs"], noise)
-        laws = {ITEMS: common.distribution, PAIRS: pairs.distribution}
-        return Release(
-            method=self.name,
-            guarantee=guarantee,
-            noise=laws,
-            tables={ITEMS: _item_table(log, common), PAIRS: _pair_table(log, places, pairs)},
-            interval=Interval(level=LEVEL),
-            counts="users",
-            bounded=self._bounded(norm),
-            chosen={"model": {"items": int(places.size)}},
-            steps=(*describe_filters(log), *self._story(laws, norm, int(places.size), story)),
-            catalogue=log.catalogue.digest,
-            simulated=not noise.is_private,
+        items = add_noise(counted, parts["items"], noise)
+        places = largest(items.values, self.items)
+        pairs = add_noise(self._measure_pairs(log, norm, places, items, noise, engine), parts["pairs"], noise)
+        distributions = {ITEMS: items.distribution, PAIRS: pairs.distribution}
+        ids, labels = item_column(log)
+        return NoisyModel(
+            tables={
+                ITEMS: pa.table({"item": ids, "label": labels, **interval_columns(items)}),
+                PAIRS: _pair_table(ids, places, pairs),
+            },
+            noise_distributions=distributions,
+            chosen={"items": int(places.size)},
+            bound_text=self._bound_text(norm),
+            steps=self._describe_steps(distributions, norm, int(places.size), describe_cost(grant)),
         )
 
-    def _paired(
-        self, log: EventLog, norm: Norm, places: Integers, common: Noisy, noise: NoiseSource, engine: Engine
+    def _measure_pairs(
+        self, log: EventLog, norm: Norm, places: Integers, items: Noisy, noise: NoiseSource, engine: Engine
     ) -> Bounded:
         """Count pairs of all items of a person, in part, or of those that are kept."""
         if self.sampling is None:
             return engine.measure(log, RatingCovariance(self._limit(norm), norm, places), NO_SECRET)
-        kept = SampleRecords(self._kept) if self.sampling == "sra" else KeepTopScored(self._kept, common)
+        kept = SampleRecords(self._kept) if self.sampling == "sra" else KeepTopScored(self._kept, items)
         return engine.measure(log, SampledItemPairs(kept, places), noise.key())
 
     @property
@@ -194,7 +183,7 @@ class CoOccurrence(Staged):
     def _limit(self, norm: Norm) -> int:
         return PAIR_LIMIT[norm] if self.limit is None else self.limit
 
-    def _bounded(self, norm: Norm) -> str:
+    def _bound_text(self, norm: Norm) -> str:
         if self.sampling is not None:
             return f"all pairs of at most {self._kept:,} items per person"
         length = self._limit(norm)
@@ -202,7 +191,9 @@ class CoOccurrence(Staged):
             f"at most {length:,} pairs of items per person"
         )  # fmt: skip
 
-    def _story(self, laws: Mapping[str, NoiseDistribution], norm: Norm, items: int, price: str) -> list[str]:
+    def _describe_steps(
+        self, laws: Mapping[str, NoiseDistribution], norm: Norm, items: int, price: str
+    ) -> list[str]:
         part = "the sum of squares" if norm == "l2" else "the sum"
         limit = self._limit(norm)
         return [
@@ -222,22 +213,11 @@ class CoOccurrence(Staged):
         return f"of each person at most {self._kept:,} items counted, {how[self.sampling]}"
 
 
-def _item_table(log: EventLog, noisy: Noisy) -> pa.Table:
-    ids, labels = item_column(log)
-    width = noisy.distribution.half_width(LEVEL)
-    counts = noisy.counts
-    return pa.table({"item": ids, "label": labels, "count": counts, "low": counts - width, "high": counts + width})
-
-
-def _pair_table(log: EventLog, places: np.ndarray[tuple[int], np.dtype[np.int64]], noisy: Noisy) -> pa.Table:
+def _pair_table(ids: pa.Array, places: Integers, pairs: Noisy) -> pa.Table:
     """Name each pair by its two items, the earlier in the catalogue first."""
-    ids = item_column(log)[0].take(pa.array(places))
-    first, second = np.triu_indices(places.size, 1)
-    named = [
-        pa.DictionaryArray.from_arrays(pa.array(item_places.astype(np.int32)), ids)
-        for item_places in (first, second)
-    ]
-    width = noisy.distribution.half_width(LEVEL)
-    counts = noisy.counts
-    columns = {"count": counts, "low": counts - width, "high": counts + width}
-    return pa.table({"item": named[0], "other": named[1], **columns})
+    paired = ids.take(pa.array(places))
+    first, second = (
+        pa.DictionaryArray.from_arrays(pa.array(item_places.astype(np.int32)), paired)
+        for item_places in np.triu_indices(places.size, 1)
+    )
+    return pa.table({"item": first, "other": second, **interval_columns(pairs)})

@@ -14,11 +14,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headcount.methods.recommender.eigenvectors import signed_eigenvectors
-
-Numbers = NDArray[np.float64]
+from headcount._internal.arrays import Floats, Integers
+from headcount.methods.recommender.factors import most_similar, significant_eigenpairs, symmetric_table
 
 PRIOR_RATING, PRIOR_RATINGS = 3.6, 5.0  # the usual rating, and as how many of them it counts
 DISTANCE, HALF = 0.9, 0.5  # what a distance was divided by, and what stands for one rating
@@ -27,6 +25,9 @@ RATINGS_VARY = 0.81  # variance of one rating around its person's level
 CHANCE = 1.0  # variance of what neither offset nor taste explains, that of the offsets' own error included
 LEAST_SUPPORT = 20.0
 MOST_FACTORS = 10
+PRODUCTS_DIVISOR = 256.0  # of products of user vectors in the released sums
+REFIT_CHANCE = 0.8  # variance of what user vectors do not explain, in stars²
+_LEAST_DEVIATION = 1e-3
 
 FEWEST_ITEMS, MOST_ITEMS = 60, 2000
 """Relations are released among this many items, or not at all: of fewer, they say too little."""
@@ -37,7 +38,7 @@ MAX_NOISE_SHARE, MAX_NOISE_SHARE_TO_REFINE, BEST_NOISE_SHARE = 0.85, 0.5, 0.4
 _LEADING, _FALLS = 0.24, 0.4
 
 
-def offsets_of(distances: Numbers, halves: Numbers, deviation: float) -> tuple[Numbers, Numbers]:
+def offsets_of(distances: Floats, halves: Floats, deviation: float) -> tuple[Floats, Floats]:
     """Return each item's offset, shrunk toward 0 as far as noise and few ratings ask for, and its support.
 
     Both sums carry noise of the same ``deviation``. The support is the number of ratings, as far as they counted.
@@ -76,33 +77,62 @@ def worthwhile_items(
     return int(min(max(most(BEST_NOISE_SHARE), FEWEST_ITEMS), MOST_ITEMS, catalogue))
 
 
-def factors_of(pairs: Numbers, deviation: float, support: Numbers, users: float) -> Numbers:
+def factors_of(pairs: Floats, deviation: float, support: Floats, users: float) -> Floats:
     """Return a few factors of each item, from noisy sums over all pairs of items: what noise cannot have made.
 
     Eigenvalues within reach of noise are dropped; the others are lowered by what noise adds to them on average.
     The table is then divided by how often two items would meet if people chose them independently.
     """
-    size = support.size
-    table = np.zeros((size, size))
-    table[np.triu_indices(size, 1)] = pairs
-    values, vectors = signed_eigenvectors(table + table.T)
-    noise = 2 * deviation * math.sqrt(size)
-    kept = np.flatnonzero(values > noise)[::-1][:MOST_FACTORS]
-    true = (values[kept] + np.sqrt(values[kept] ** 2 - noise**2)) / 2
-    meeting = np.maximum(support, LEAST_SUPPORT) / math.sqrt(max(users, 1.0))
-    factors: Numbers = vectors[:, kept] * np.sqrt(true) / meeting[:, None]
+    values, vectors = significant_eigenpairs(symmetric_table(pairs, support.size), deviation)
+    frequencies = np.maximum(support, LEAST_SUPPORT) / math.sqrt(max(users, 1.0))
+    factors: Floats = vectors[:, :MOST_FACTORS] * np.sqrt(values[:MOST_FACTORS]) / frequencies[:, None]
     return factors
+
+
+def refit_factors(sums: Floats, deviation: float, support: Floats, prior_factors: Floats) -> Floats:
+    """Return the factors of the items of ``support``, refitted by one step of alternating least squares.
+
+    Each user has a vector t, from factors that are released already, and gave an item e stars more than expected.
+    If e is the product of t and the item's factors f, plus chance, then Σ e t = (Σ t t') f plus chance, over those
+    who rated it. The first sum is released for each item, with noise, and the second for all items together
+    (:class:`~headcount.bounds.FactorGradients`). Each item is taken to have the part of the latter that its
+    support is of all support. Factors are expected to be as long as ``prior_factors``, of some items, and shrunk
+    towards 0 as far as noise and few users ask for.
+
+    ``sums`` has Σ e t of each item, and then Σ t t' / 256 as its upper triangle, row by row. All have noise of the
+    same ``deviation``.
+
+    >>> sums, before = np.array([50.0, -20.0, 0.6]), np.array([[0.5], [0.4]])
+    >>> refit_factors(sums, 1.0, np.array([80.0, 40.0]), before).round(2).tolist()
+    [[0.47], [-0.36]]
+    """
+    depth = prior_factors.shape[1]
+    products = sums[: support.size * depth].reshape(support.size, depth, 1)
+    second_moment = _positive_table(PRODUCTS_DIVISOR * sums[support.size * depth :], depth)
+    spread = support[:, None, None] * (second_moment / max(float(support.sum()), 1.0))
+    prior_covariance = np.square(prior_factors).mean(axis=0)[:, None] * spread
+    residual_covariance = REFIT_CHANCE * spread + max(deviation, _LEAST_DEVIATION) ** 2 * np.eye(depth)
+    factors = prior_covariance @ np.linalg.solve(spread @ prior_covariance + residual_covariance, products)
+    return np.asarray(factors[:, :, 0])
+
+
+def _positive_table(triangle: Floats, depth: int) -> Floats:
+    """Return the symmetric table of an upper triangle, with negative eigenvalues raised to 0."""
+    table = np.zeros((depth, depth))
+    table[np.triu_indices(depth)] = triangle
+    values, vectors = np.linalg.eigh(table + np.triu(table, 1).T)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
 @dataclass(frozen=True)
 class RatingFactors:
     """Released offsets of all items, and factors of some: ``factors[n]`` are those of item ``places[n]``."""
 
-    offsets: Numbers
-    places: NDArray[np.int64]
-    factors: Numbers
+    offsets: Floats
+    places: Integers
+    factors: Floats
 
-    def predict(self, rated: NDArray[np.int64], stars: Numbers) -> Numbers:
+    def predict(self, rated: Integers, stars: Floats) -> Floats:
         """Return what a person who gave ``stars`` to the items ``rated`` would give to every item.
 
         >>> model = RatingFactors(np.array([0.5, 0.0]), np.empty(0, np.int64), np.empty((0, 0)))
@@ -119,29 +149,9 @@ class RatingFactors:
             own, residual = self.factors[where[rated[has_factors]]], above[has_factors] - level
             taste = np.linalg.solve(own.T @ own / CHANCE + np.eye(own.shape[1]), own.T @ residual / CHANCE)
             expected[self.places] += self.factors @ taste
-        cut: Numbers = np.clip(expected, 1.0, 5.0)
+        cut: Floats = np.clip(expected, 1.0, 5.0)
         return cut
 
-    def similar(self, item: int) -> tuple[NDArray[np.int64], Numbers]:
+    def similar(self, item: int) -> tuple[Integers, Floats]:
         """Return the items that factors liken to one, most alike first, and the cosine of each; maybe none."""
         return most_similar(self.places, self.factors, item)
-
-
-def most_similar(places: NDArray[np.int64], factors: Numbers, item: int) -> tuple[NDArray[np.int64], Numbers]:
-    """Return the items whose factors point as those of one do, most alike first, and the cosine of each.
-
-    There are none where the item has no factors.
-
-    >>> most_similar(np.array([3, 5, 9]), np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), 3)[0].tolist()
-    [9, 5]
-    """
-    here = np.flatnonzero(places == item)
-    lengths = np.linalg.norm(factors, axis=1)
-    if not factors.size or not here.size or lengths[here[0]] == 0:
-        return np.empty(0, dtype=np.int64), np.empty(0)
-    at = int(here[0])
-    with np.errstate(invalid="ignore"):
-        cosines = np.nan_to_num(factors @ factors[at] / (lengths * lengths[at]))
-    order = np.argsort(-cosines, kind="stable")
-    order = order[order != at]
-    return places[order], cosines[order]

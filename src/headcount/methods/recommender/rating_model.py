@@ -50,10 +50,9 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from headcount.accounting.budget import Cost, CostOrGrant, Grant
-from headcount.accounting.guarantee import Guarantee, Standing
+from headcount._internal.arrays import Floats, Integers
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import FIXED_POINT, NO_SECRET, Norm, Sensitivity
 from headcount.bounds.ratings.factor_gradients import GRADIENT_NORM, MAX_FACTOR, FactorGradients
@@ -61,31 +60,29 @@ from headcount.bounds.ratings.rating_bound import MAX_ITEMS, UNITS_PER_STAR, Rat
 from headcount.bounds.ratings.rating_covariance import RatingCovariance
 from headcount.bounds.ratings.rating_offsets import RatingOffsets
 from headcount.engines.engine import Engine
-from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
-from headcount.methods.method import (
-    CAME_LATER,
-    ONE_ID,
-    PUBLIC_CATALOGUE,
-    Bounds,
-    Staged,
-    describe_cost,
-    describe_filters,
-)
-from headcount.methods.recommender.als_refit import refit_factors
+from headcount.methods.method import CAME_LATER, Bounds, describe_cost
 from headcount.methods.recommender.rating_factors import (
     FEWEST_ITEMS,
     MAX_NOISE_SHARE,
     MAX_NOISE_SHARE_TO_REFINE,
     factors_of,
     offsets_of,
+    refit_factors,
     worthwhile_items,
 )
-from headcount.methods.recommender.tables import check_ratings, describe_significant_factors, item_column
+from headcount.methods.recommender.recommender_method import (
+    NoisyModel,
+    RecommenderMethod,
+    check_ratings,
+    describe_factors,
+    factor_table,
+    item_column,
+    largest,
+)
 from headcount.noise import NoiseSource, add_noise, noise_norm
 from headcount.noise.stages import Stage, Stages, noise_distributions_of, split_among_stages
-from headcount.releases.release import Interval, Release
 
 PEOPLE_SHARE = Decimal("0.02")
 LIKINGS_SHARE = Decimal("0.3")
@@ -104,7 +101,7 @@ OFFSETS, RELATIONS, LIKINGS = "model/items", "model/factors", "likings"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RatingModel(Staged):
+class RatingModel(RecommenderMethod):
     """Fit a model of ratings; ``relations`` says whether pairs of items are released, None where it pays.
 
     ``refine`` says the same of fitting factors anew, which takes relations, and δ.
@@ -118,8 +115,11 @@ class RatingModel(Staged):
     """
 
     name: ClassVar[str] = "private"
-    standing: ClassVar[Standing] = Standing.PROVEN
-    reason: ClassVar[str | None] = None
+    assumptions: ClassVar[tuple[str, ...]] = (
+        "the range of values and which records count at all were chosen without looking at the log",
+    )
+    shown_to: ClassVar[tuple[str, ...]] = (OWN_RATINGS,)
+    counts: ClassVar[str] = "ratings"
     bounds: ClassVar[Bounds] = (Raters, RatingOffsets, RatingCovariance, FactorGradients)
 
     relations: bool | None = None
@@ -131,12 +131,6 @@ class RatingModel(Staged):
                 raise UsageError(f"{name} must be true or false", given=given, remedy="or leave it out")
         if self.refine and self.relations is False:
             raise UsageError("refine needs relations", given="relations=false", remedy="leave one of them out")
-
-    def guarantee(self, priced: CostOrGrant) -> Guarantee:
-        """Pure ε, or (ε, δ), for adding or removing a user."""
-        declared = "the range of values and which records count at all were chosen without looking at the log"
-        assumes = (PUBLIC_CATALOGUE, declared, ONE_ID, OWN_RATINGS)
-        return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumes)
 
     def check(self, log: EventLog) -> None:
         """Refuse a log without ratings, and what a model of them cannot use."""
@@ -158,15 +152,13 @@ class RatingModel(Staged):
         user_count = Stage("people", PEOPLE_SHARE, sensitivity=Sensitivity.of_l1(1), tells=("people",))
         return user_count, Stage("model", 1 - PEOPLE_SHARE, gaussian=bool(price.delta), parts=parts)
 
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Release the number of people, sums over items and, if that pays, over pairs of items and tastes."""
-        self.check(log)
-        guarantee, grants = self.guarantee(grant), split_among_stages(self.stages(log, grant.cost), grant)
-        engine = engine or LocalEngine()
+    def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> NoisyModel:
+        """Measure users, sums over items and, if that pays, over pairs of items and user factors."""
+        grants = split_among_stages(self.stages(log, grant.cost), grant)
         norm = noise_norm(grant.cost)
         user_count = add_noise(engine.measure(log, Raters(), NO_SECRET), grants["people"], noise)
-        crowd = float(user_count.counts[0])
-        items, stages = self._planned(crowd, log, grants["model"].cost)
+        users = float(user_count.counts[0])
+        items, stages = self._planned(users, log, grants["model"].cost)
         parts = split_among_stages(stages, grants["model"])
         noisy = add_noise(
             engine.measure(log, RatingOffsets(OFFSETS_LENGTH[norm], norm), NO_SECRET), parts["offsets"], noise
@@ -174,35 +166,29 @@ class RatingModel(Staged):
         offsets, support = offsets_of(noisy.counts[0], noisy.counts[1], noisy.distribution.variance**0.5)
         units = np.rint(offsets * UNITS_PER_STAR).astype(np.int64)
         model = _FittedModel(units / UNITS_PER_STAR, support)
-        laws: dict[str, NoiseDistribution] = {"people": user_count.distribution, OFFSETS: noisy.distribution}
+        distributions = {"people": user_count.distribution, OFFSETS: noisy.distribution}
         if items:
-            places = _most(support, items)
-            pairs = RatingCovariance(PAIRS_LENGTH[norm], norm, places, units)
-            related = add_noise(engine.measure(log, pairs, NO_SECRET), parts["relations"], noise)
-            laws[RELATIONS] = related.distribution
-            factors = factors_of(related.counts, related.distribution.variance**0.5, support[places], crowd)
+            places = largest(support, items)
+            covariance = RatingCovariance(PAIRS_LENGTH[norm], norm, places, units)
+            pairs = add_noise(engine.measure(log, covariance, NO_SECRET), parts["relations"], noise)
+            distributions[RELATIONS] = pairs.distribution
+            factors = factors_of(pairs.counts, pairs.distribution.variance**0.5, support[places], users)
             if LIKINGS in parts and factors.size:
-                likings = _factor_gradients(support, places, factors, units)
-                liked = add_noise(engine.measure(log, likings, NO_SECRET), parts[LIKINGS], noise)
-                laws[LIKINGS] = liked.distribution
-                places = likings.items
-                factors = refit_factors(liked.counts, liked.distribution.variance**0.5, support[places], factors)
+                gradients = _factor_gradients(support, places, factors, units)
+                sums = add_noise(engine.measure(log, gradients, NO_SECRET), parts[LIKINGS], noise)
+                distributions[LIKINGS] = sums.distribution
+                places = gradients.items
+                factors = refit_factors(sums.counts, sums.distribution.variance**0.5, support[places], factors)
             elif LIKINGS in parts:
-                parts[LIKINGS].forgo()  # there is no taste without factors
+                parts[LIKINGS].forgo()  # users have no factors without those of items
             model = replace(model, places=places, factors=factors)
-        chosen = {"people": crowd, "items": items, "factors": model.depth}
-        return Release(
-            method=self.name,
-            guarantee=guarantee,
-            noise=laws,
+        chosen = {"people": users, "items": items, "factors": model.depth, "refined": LIKINGS in distributions}
+        return NoisyModel(
             tables=model.tables(log),
-            interval=Interval(),
-            counts="ratings",
-            bounded="everything each person rated, shortened",
-            chosen={"model": {**chosen, "refined": LIKINGS in laws}},
-            steps=(*describe_filters(log), *_story(log, laws, grants, model, items)),
-            catalogue=log.catalogue.digest,
-            simulated=not noise.is_private,
+            noise_distributions=distributions,
+            chosen=chosen,
+            bound_text="everything each person rated, shortened",
+            steps=_describe_steps(log, distributions, grants, model, items),
         )
 
     def _planned(self, people: float, log: EventLog, price: Cost) -> tuple[int, Stages]:
@@ -234,14 +220,14 @@ class RatingModel(Staged):
 class _FittedModel:
     """The model: offsets and support of all items, and factors of some."""
 
-    offsets: NDArray[np.float64]
-    support: NDArray[np.float64]
-    places: NDArray[np.int64] | None = None
-    factors: NDArray[np.float64] | None = None
+    offsets: Floats
+    support: Floats
+    places: Integers | None = None
+    factors: Floats | None = None
 
     @property
     def depth(self) -> int:
-        """How many factors each item has."""
+        """The number of factors of each item."""
         return 0 if self.factors is None or not self.factors.size else self.factors.shape[1]
 
     def tables(self, log: EventLog) -> dict[str, pa.Table]:
@@ -249,25 +235,14 @@ class _FittedModel:
         ids, labels = item_column(log)
         columns = {"item": ids, "label": labels, "offset": self.offsets, "support": self.support}
         tables = {OFFSETS: pa.table(columns)}
-        if self.factors is not None:
-            factors = pa.array(list(self.factors), pa.list_(pa.float64()))
-            tables[RELATIONS] = pa.table({"item": ids.take(pa.array(self.places)), "factors": factors})
+        if self.places is not None and self.factors is not None:
+            tables[RELATIONS] = factor_table(ids, self.places, self.factors)
         return tables
 
 
-def _most(support: NDArray[np.float64], items: int) -> NDArray[np.int64]:
-    """Return the places of the most rated items, rising."""
-    return np.sort(np.argsort(-support, kind="stable")[:items]).astype(np.int64)
-
-
-def _factor_gradients(
-    support: NDArray[np.float64],
-    places: NDArray[np.int64],
-    factors: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-) -> FactorGradients:
-    """Ask what the tastes that factors make say of the most rated items."""
-    items = _most(support, MAX_ITEMS)
+def _factor_gradients(support: Floats, places: Integers, factors: Floats, offsets: Integers) -> FactorGradients:
+    """Return the bound for the gradients of the most rated items, at the factors released so far."""
+    items = largest(support, MAX_ITEMS)
     scaled_factors = np.zeros((support.size, factors.shape[1]), dtype=np.int64)
     scaled_factors[places] = np.clip(np.rint(factors * UNITS_PER_STAR), -MAX_FACTOR, MAX_FACTOR)
     return FactorGradients(items, scaled_factors[items], offsets)
@@ -288,7 +263,7 @@ def _model(norm: Norm, relations: Decimal = Decimal(0), likings: Decimal = Decim
     )
 
 
-def _story(
+def _describe_steps(
     log: EventLog,
     laws: Mapping[str, NoiseDistribution],
     grants: Mapping[str, Grant],
@@ -316,7 +291,7 @@ def _story(
         sentences.append(
             f"For all pairs of the {items:,} most rated items, products of how far a person's "
             "ratings lie from what is expected were added up, made smaller in the same way, with "
-            f"{laws[RELATIONS].in_words()}. {describe_significant_factors(fitted.depth)}"
+            f"{laws[RELATIONS].in_words()}. {describe_factors(fitted.depth)}"
         )
     if LIKINGS in laws and fitted.factors is not None:
         sentences.append(

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._internal.arrays import Floats, Integers
 from headcount._internal.python_surface import class_errors_in_python
 from headcount.errors import DataError, UnknownNameError, UsageError, param
 from headcount.methods.recommender import PREDICTIONS, VISITS
-from headcount.methods.recommender.co_occurrence_estimates import Cooccurrence
+from headcount.methods.recommender.factors import Cooccurrence
 from headcount.methods.recommender.rating_factors import RatingFactors
 from headcount.methods.recommender.visit_factors import VisitFactors, context_lifts, item_shares
-from headcount.methods.recommender.weighted_vote import weighted_vote
 from headcount.releases.item_lookup import ItemNames
 from headcount.releases.release import Release, load
 from headcount.releases.top_k import match_context
@@ -124,7 +123,7 @@ class NeighbourModel:
         """Whether it was learnt from who has what, and recommends from a person's items."""
         return self.release.method == VISITS
 
-    def lifts(self, context: str) -> NDArray[np.float64]:
+    def lifts(self, context: str) -> Floats:
         """Return how much more each item weighs in a context than items do in general; for a model of visits."""
         contexts = self.release.contexts
         if EDGES not in self.release.tables or contexts is None:
@@ -133,7 +132,7 @@ class NeighbourModel:
                 given=context,
                 remedy=f"leave {param.context} out, or fit with {param.context}",
             )
-        lifts: NDArray[np.float64] = self._lifts[:, contexts.index(match_context(contexts, context))]
+        lifts: Floats = self._lifts[:, contexts.index(match_context(contexts, context))]
         return lifts
 
     def related(self, item: Any, k: int = 10) -> list[Row]:
@@ -170,7 +169,7 @@ class NeighbourModel:
         """Return where an item is in the catalogue, by its id or label."""
         return self._names.place(item)
 
-    def _expected(self, own: Mapping[Any, float]) -> tuple[NDArray[np.float64], set[int]]:
+    def _expected(self, own: Mapping[Any, float]) -> tuple[Floats, set[int]]:
         """Predict a rating for every item, in the declared range."""
         listed = NEIGHBOURS in self.release.tables
         if self.predicts_named:
@@ -201,7 +200,7 @@ class NeighbourModel:
         expected = self.tastes.predict(places, 1 + 4 * (values - low) / (high - low))
         return low + (expected - 1) / 4 * (high - low), set(rated)
 
-    def _by_neighbours(self, places: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _by_neighbours(self, places: Integers, values: Floats) -> Floats:
         """Predict by the neighbours of each item that the person rated; else it is the mean of what they gave."""
         if not places.size:
             raise UsageError(
@@ -215,7 +214,7 @@ class NeighbourModel:
         fallback = np.full(given.size, values.mean())
         return weighted_vote(items[spoken], weights, given[others[spoken]], none, fallback, self.range)
 
-    def _related(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _related(self, place: int) -> tuple[Integers, Floats]:
         if PAIRS in self.release.tables:
             return self._related_by_counts(place)
         if NEIGHBOURS in self.release.tables:
@@ -239,7 +238,7 @@ class NeighbourModel:
             raise self._unrelated(place, knows.places.size)
         return places, cosines
 
-    def _related_by_counts(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _related_by_counts(self, place: int) -> tuple[Integers, Floats]:
         """Read what belongs together off the numbers of people who have both."""
         places, counts = self._co_counts
         at = np.flatnonzero(places == place)
@@ -249,7 +248,7 @@ class NeighbourModel:
         return places[others], lifts
 
     @cached_property
-    def _co_counts(self) -> tuple[NDArray[np.int64], Cooccurrence]:
+    def _co_counts(self) -> tuple[Integers, Cooccurrence]:
         """The places of items whose pairs were released, and the numbers of people who have both."""
         table = self.release.tables[PAIRS]
         size = (1 + math.isqrt(1 + 8 * table.num_rows)) // 2
@@ -286,11 +285,11 @@ class NeighbourModel:
     def _names(self) -> ItemNames:
         return ItemNames.index(self._ids, self._labels)
 
-    def _places(self, ids: list[Any]) -> NDArray[np.int64]:
+    def _places(self, ids: list[Any]) -> Integers:
         return np.array([self._names.by_id[str(item)] for item in ids], dtype=np.int64)
 
     @cached_property
-    def _neighbours(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    def _neighbours(self) -> tuple[Integers, Integers, Floats]:
         """Items, their neighbours by their places, and how similar these are."""
         table = self.release.tables[NEIGHBOURS]
         items, others = (self._places(table[name].to_pylist()) for name in ("item", "neighbour"))
@@ -316,13 +315,13 @@ class NeighbourModel:
         return VisitFactors(item_shares(self._items["count"].to_numpy(), users), *self._factors)
 
     @cached_property
-    def _lifts(self) -> NDArray[np.float64]:
+    def _lifts(self) -> Floats:
         """How much more each item weighs in each context; the last column is the unknown one."""
         edges = self.release.tables[EDGES]["count"].to_numpy().reshape(len(self._ids), -1)
         return context_lifts(self._items["count"].to_numpy(), edges, self.release.noise[EDGES].variance)
 
     @property
-    def _factors(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _factors(self) -> tuple[Integers, Floats]:
         """Places of the items that have factors, and these; none have any where nothing stood out of noise."""
         if FACTORS not in self.release.tables:
             return np.empty(0, dtype=np.int64), np.empty((0, 0))
@@ -339,3 +338,25 @@ def _number(item: Any, value: Any) -> float:
     if not np.isfinite(number):
         raise UsageError(f"the rating of {item!r} must be a number", given=value, remedy="for example 4")
     return number
+
+
+def weighted_vote(
+    question: Integers,
+    weights: Floats,
+    votes: Floats,
+    base: Floats,
+    fallback: Floats,
+    within: tuple[float, float],
+) -> Floats:
+    """Return base + Σ w · vote / Σ |w| of each question, cut to a range; the fallback if no neighbour has weight.
+
+    ``question`` says for each neighbour which question it answers.
+
+    >>> weights, votes = np.array([3.0, 1.0]), np.array([5.0, 1.0])
+    >>> weighted_vote(np.array([0, 0]), weights, votes, np.zeros(2), np.full(2, 2.5), (1, 5))
+    array([4. , 2.5])
+    """
+    above = np.bincount(question, weights * votes, minlength=base.size)
+    below = np.bincount(question, np.abs(weights), minlength=base.size)
+    mean_vote = np.divide(above, below, out=np.zeros(base.size), where=below > 0)
+    return np.clip(np.where(below > 0, base + mean_vote, fallback), *within)

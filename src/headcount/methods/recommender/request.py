@@ -1,15 +1,16 @@
-"""The request of a recommender release: a rating model, a visit model or co-occurrence counts."""
+"""The request of a recommender release, and the small CSV files of items, ratings or pairs that it reads."""
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 
 from pydantic import field_validator
 
 from headcount._internal.parameters import Flag
-from headcount.errors import Parameter, UsageError, param
+from headcount.errors import DataError, Parameter, UsageError, param
 from headcount.methods.recommender import EDGES, FAMILY, ITEMS, PREDICTIONS, VISITS
-from headcount.methods.recommender.pair_files import pairs_in
 from headcount.methods.request import MaybeWhole, MethodRequest
 
 if TYPE_CHECKING:
@@ -17,9 +18,36 @@ if TYPE_CHECKING:
     from headcount.methods.method import Method
 
 
+def read_pairs(path: str, first: str, second: str) -> list[tuple[str, str]]:
+    """Return the first two columns of a file with a header, each value as text."""
+    rows = _read_rows(path, f"{first}s and {second}s")
+    if not rows or any(len(row) < 2 for row in rows):
+        raise DataError(
+            f"{path} must have a header and at least two columns, {first} and {second}",
+            remedy=f"for example the line {first},{second} and one for each {first}",
+        )
+    return [(row[0], row[1]) for row in rows[1:]]
+
+
+def read_items(path: str) -> list[str]:
+    """Return the first column of a file with a header, each item as text."""
+    rows = _read_rows(path, "items")
+    if not rows:
+        raise DataError(f"{path} must have a header", remedy="for example the line item, and one for each item")
+    return [row[0] for row in rows[1:]]
+
+
+def _read_rows(path: str, what: str) -> list[list[str]]:
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as lines:
+            return [row for row in csv.reader(lines) if row]
+    except (OSError, UnicodeError) as error:
+        raise DataError(f"{path} cannot be read ({error})", remedy=f"give a CSV file of {what}") from error
+
+
 def _read_predictions(given: Any, parameter: Parameter) -> Any:  # noqa: ARG001 - as all that is read
     """Read the file of what is asked; a configuration, or the request of a release, may list it instead."""
-    return given if isinstance(given, list | tuple) else pairs_in(given, "user", "item")
+    return given if isinstance(given, list | tuple) else read_pairs(given, "user", "item")
 
 
 class RecommenderRequest(MethodRequest):

@@ -24,13 +24,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount._internal.arrays import Floats, Integers
 from headcount.adaptive.empirical_bayes import Posterior
 from headcount.adaptive.item_context_estimates import estimate_item_contexts
-from headcount.methods.recommender.eigenvectors import signed_eigenvectors
-from headcount.methods.recommender.rating_factors import most_similar
+from headcount.methods.recommender.factors import most_similar, significant_eigenpairs, symmetric_table
 
 LIMIT = 10
 """The sum of squares of the weights of one person's items."""
@@ -85,24 +83,18 @@ def factors_of(pairs: Floats, deviation: float, common: Integers, shares: Floats
     a length of 1, their squares sum to √2, all people's to √2 ``users``; what factors do not explain of that is
     chance. The factors are in proportion to chance, spread over items as their shares are.
     """
-    size = shares.size
-    table = np.zeros((size, size))
-    table[np.triu_indices(size, 1)] = pairs
-    table += table.T
+    table = symmetric_table(pairs, shares.size)
     length = float(np.linalg.norm(common))
-    along = common / length if length else np.zeros(size)
-    half = deviation * math.sqrt(size)
-    diagonal = np.zeros(size)
+    along = common / length if length else np.zeros(shares.size)
+    diagonal = np.zeros(shares.size)
     for _ in range(_ROUNDS):
         np.fill_diagonal(table, diagonal)
-        values, vectors = signed_eigenvectors(_without(table, along))
-        kept = np.flatnonzero(values > 2 * half)[::-1]
-        true = (values[kept] + np.sqrt(values[kept] ** 2 - 4 * half**2)) / 2
-        diagonal = vectors[:, kept] ** 2 @ true
+        values, vectors = significant_eigenpairs(_without(table, along), deviation)
+        diagonal = vectors**2 @ values
     whole = math.sqrt(2) * max(users, 1.0)
-    left = max(whole - float(true.sum()), _LEAST_CHANCE * whole)
+    left = max(whole - float(values.sum()), _LEAST_CHANCE * whole)
     spread = float(shares.sum() - shares @ along**2)
-    factors: Floats = vectors[:, kept] * np.sqrt(true * max(spread, 0.0) / left)
+    factors: Floats = vectors * np.sqrt(values * max(spread, 0.0) / left)
     return factors
 
 
@@ -136,10 +128,10 @@ class VisitFactors:
     """Released shares of all items, and factors of some: ``factors[n]`` are those of item ``places[n]``."""
 
     shares: Floats
-    places: NDArray[np.int64]
+    places: Integers
     factors: Floats
 
-    def scores(self, own: NDArray[np.int64], lifts: Floats | None = None) -> Floats:
+    def scores(self, own: Integers, lifts: Floats | None = None) -> Floats:
         """Return how much of every item a person with the items ``own`` is expected to have.
 
         In a context everything is multiplied by the items' ``lifts`` there, or their roots where items are known.
@@ -185,6 +177,6 @@ class VisitFactors:
         spoken: Floats = self.factors @ sure
         return spoken
 
-    def similar(self, item: int) -> tuple[NDArray[np.int64], Floats]:
+    def similar(self, item: int) -> tuple[Integers, Floats]:
         """Return the items that factors liken to one, most alike first, and the cosine of each; maybe none."""
         return most_similar(self.places, self.factors, item)

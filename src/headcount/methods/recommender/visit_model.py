@@ -45,22 +45,29 @@ import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Floats, Integers
-from headcount.accounting.budget import Cost, CostOrGrant, Grant
-from headcount.accounting.guarantee import Guarantee, Standing
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteGaussian, NoiseDistribution
 from headcount.bounds import FIXED_POINT, NO_SECRET, Noisy, Sensitivity, WeightToThreshold
-from headcount.bounds.ratings.centered_cooccurrence import COOCCURRENCE_NORM as ONE
 from headcount.bounds.ratings.centered_cooccurrence import (
+    COOCCURRENCE_NORM,
     CenteredCooccurrence,
     centered_cooccurrence_sensitivity,
 )
 from headcount.bounds.ratings.rating_bound import Raters
 from headcount.engines.engine import Engine
-from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
-from headcount.methods.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, describe_cost, describe_filters
+from headcount.methods.method import Bounds, describe_cost
 from headcount.methods.recommender import VISITS
-from headcount.methods.recommender.tables import check_visits, describe_significant_factors, item_column
+from headcount.methods.recommender.recommender_method import (
+    NoisyModel,
+    RecommenderMethod,
+    check_visits,
+    describe_factors,
+    factor_table,
+    interval_columns,
+    item_column,
+    largest,
+)
 from headcount.methods.recommender.visit_factors import (
     LIMIT,
     common_direction,
@@ -70,10 +77,8 @@ from headcount.methods.recommender.visit_factors import (
 )
 from headcount.noise import NoiseSource, add_noise, noise_distribution_for, noise_norm
 from headcount.noise.stages import Stage, Stages, split_among_stages
-from headcount.releases.release import Interval, Release
 
 ITEMS, EDGES, RELATIONS = "model/items", "model/edges", "model/factors"
-LEVEL = 0.95
 PEOPLE_SHARE = Decimal("0.01")
 PARTS = {"items": Decimal("0.25"), "edges": Decimal("0.25"), "relations": Decimal("0.75")}
 """How the rest is shared by what there is: of ρ where there is δ, else of ε."""
@@ -82,7 +87,7 @@ OWN_ITEMS = "what the model recommends from a person's own items is shown to tha
 
 
 @dataclass(frozen=True, kw_only=True)
-class VisitModel(Staged):
+class VisitModel(RecommenderMethod):
     """Fit a model of who has what.
 
     >>> from headcount.noise import SeededNoise
@@ -94,15 +99,9 @@ class VisitModel(Staged):
     """
 
     name: ClassVar[str] = VISITS
-    standing: ClassVar[Standing] = Standing.PROVEN
-    reason: ClassVar[str | None] = None
+    assumptions: ClassVar[tuple[str, ...]] = ("which records count at all was chosen without looking at the log",)
+    shown_to: ClassVar[tuple[str, ...]] = (OWN_ITEMS,)
     bounds: ClassVar[Bounds] = (Raters, WeightToThreshold, CenteredCooccurrence)
-
-    def guarantee(self, priced: CostOrGrant) -> Guarantee:
-        """Pure ε, or (ε, δ), for adding or removing a user."""
-        declared = "which records count at all was chosen without looking at the log"
-        assumes = (PUBLIC_CATALOGUE, declared, ONE_ID, OWN_ITEMS)
-        return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumes)
 
     def check(self, log: EventLog) -> None:
         """Refuse ratings, and what a model of who has what cannot use."""
@@ -110,111 +109,92 @@ class VisitModel(Staged):
 
     def stages(self, log: EventLog, price: Cost) -> Stages:
         """A little for the number of people; the rest for weights and, with δ, for pairs of two items or more."""
-        bells = bool(price.delta)
+        gaussian = bool(price.delta)
         weights = WeightToThreshold(LIMIT).sensitivity("users")
         there: dict[str, tuple[str, Sensitivity, int]] = {"items": (ITEMS, weights, FIXED_POINT)}
         if log.context is not None:
             there["edges"] = (EDGES, weights, FIXED_POINT)
-        if bells and len(log.catalogue.ids) >= 2:
-            there["relations"] = (RELATIONS, centered_cooccurrence_sensitivity(1), ONE)
+        if gaussian and len(log.catalogue.ids) >= 2:
+            there["relations"] = (RELATIONS, centered_cooccurrence_sensitivity(1), COOCCURRENCE_NORM)
         user_count = Stage("people", PEOPLE_SHARE, sensitivity=Sensitivity.of_l1(1), tells=("people",))
         whole, left = sum(PARTS[name] for name in there), 1 - PEOPLE_SHARE
         shares = {name: (left * PARTS[name] / whole).quantize(Decimal("1e-6")) for name in there}
         shares["items"] += left - sum(shares.values())
         return user_count, *(
-            Stage(name, shares[name], gaussian=bells, sensitivity=moves, unit=unit, tells=(table,))
+            Stage(name, shares[name], gaussian=gaussian, sensitivity=moves, unit=unit, tells=(table,))
             for name, (table, moves, unit) in there.items()
         )
 
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Release the number of people, the weights of items and, with δ, products over pairs of items."""
-        self.check(log)
-        guarantee, story = self.guarantee(grant), describe_cost(grant)
+    def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> NoisyModel:
+        """Measure users, the weights of items and, with δ, products over pairs of items."""
         norm, parts = noise_norm(grant.cost), split_among_stages(self.stages(log, grant.cost), grant)
-        log, engine = replace(log, counting="users"), engine or LocalEngine()
+        log = replace(log, counting="users")
         user_count = add_noise(engine.measure(log, Raters(), NO_SECRET), parts["people"], noise)
         counted = engine.measure(log, WeightToThreshold(LIMIT, norm), noise.key())
         weights = add_noise(counted.items, parts["items"], noise)
-        fitted = _FittedModel(float(user_count.counts[0]), weights)
-        laws: dict[str, NoiseDistribution] = {"people": user_count.distribution, ITEMS: weights.distribution}
+        model = _FittedModel(float(user_count.counts[0]), weights)
+        distributions = {"people": user_count.distribution, ITEMS: weights.distribution}
         if "edges" in parts:
-            edges = add_noise(counted.edges, parts["edges"], noise)
-            fitted, laws[EDGES] = replace(fitted, edges=edges), edges.distribution
+            item_contexts = add_noise(counted.edges, parts["edges"], noise)
+            model, distributions[EDGES] = replace(model, item_contexts=item_contexts), item_contexts.distribution
         if "relations" in parts:
-            law = noise_distribution_for(centered_cooccurrence_sensitivity(1), parts["relations"].cost, unit=ONE)
-            bound = fitted.departures(law.variance**0.5)
+            cost = parts["relations"].cost
+            predicted = noise_distribution_for(centered_cooccurrence_sensitivity(1), cost, unit=COOCCURRENCE_NORM)
+            bound = model.pairs_bound(predicted.variance**0.5)
             pairs = add_noise(engine.measure(log, bound, NO_SECRET), parts["relations"], noise)
-            fitted, laws[RELATIONS] = fitted.related(bound, pairs), pairs.distribution
-        return Release(
-            method=self.name,
-            guarantee=guarantee,
-            noise=laws,
-            tables=fitted.tables(log),
-            contexts=None if log.context is None else log.context.labels,
-            context_name=None if log.context is None else log.context.name,
-            interval=Interval(level=LEVEL),
-            counts="users",
-            bounded="everything each person has, weighed down",
-            chosen={"model": fitted.chosen()},
-            steps=(*describe_filters(log), *_story(log, laws, fitted, story)),
-            catalogue=log.catalogue.digest,
-            simulated=not noise.is_private,
+            model, distributions[RELATIONS] = model.with_factors(bound, pairs), pairs.distribution
+        items, factors = (0, 0) if model.factors is None else model.factors.shape
+        return NoisyModel(
+            tables=model.tables(log),
+            noise_distributions=distributions,
+            chosen={"people": model.users, "items": items, "factors": factors},
+            bound_text="everything each person has, weighed down",
+            steps=_describe_steps(log, distributions, model, describe_cost(grant)),
         )
 
 
 @dataclass(frozen=True)
 class _FittedModel:
-    """The model: the number of people, the weights of all items, those in contexts, and factors of some items."""
+    """The model: the number of users, weights of items, also by context, and factors of some items."""
 
-    people: float
+    users: float
     weights: Noisy
-    edges: Noisy | None = None
+    item_contexts: Noisy | None = None
     places: Integers | None = None
     factors: Floats | None = None
 
-    def departures(self, deviation: float) -> CenteredCooccurrence:
-        """Say of which items pairs are measured, and what is common to them: by what was released."""
+    def pairs_bound(self, deviation: float) -> CenteredCooccurrence:
+        """Return the bound for pairs of the heaviest items, centred on their released weights."""
         weights = self.weights.counts
-        items = worthwhile_items(self.people, deviation, weights.size)
-        places = np.sort(np.argsort(-weights, kind="stable")[:items]).astype(np.int64)
+        places = largest(weights, worthwhile_items(self.users, deviation, weights.size))
         return CenteredCooccurrence(places, common_direction(weights[places]))
 
-    def related(self, bound: CenteredCooccurrence, pairs: Noisy) -> _FittedModel:
-        """Take in the products over pairs: what stands out of their noise."""
-        shares = item_shares(self.weights.counts, self.people)[bound.items]
-        factors = factors_of(pairs.counts, pairs.distribution.variance**0.5, bound.common, shares, self.people)
+    def with_factors(self, bound: CenteredCooccurrence, pairs: Noisy) -> _FittedModel:
+        """Return the model with the factors that noisy products over pairs have above their noise."""
+        shares = item_shares(self.weights.counts, self.users)[bound.items]
+        factors = factors_of(pairs.counts, pairs.distribution.variance**0.5, bound.common, shares, self.users)
         return replace(self, places=bound.items, factors=factors)
-
-    def chosen(self) -> dict[str, float]:
-        """Say what was decided from released numbers."""
-        items, factors = (0, 0) if self.factors is None else self.factors.shape
-        return {"people": self.people, "items": items, "factors": factors}
 
     def tables(self, log: EventLog) -> dict[str, pa.Table]:
         """Return the model as tables."""
         ids, labels = item_column(log)
-        tables = {ITEMS: pa.table({"item": ids, "label": labels, **_numbers(self.weights)})}
-        if self.edges is not None and log.context is not None:
+        tables = {ITEMS: pa.table({"item": ids, "label": labels, **interval_columns(self.weights)})}
+        if self.item_contexts is not None and log.context is not None:
             width = log.width
             contexts = pa.array([*log.context.labels, None], pa.string())
-            named = {
+            keys = {
                 "item": ids.take(pa.array(np.repeat(np.arange(len(ids)), width))),
                 "context": contexts.take(pa.array(np.tile(np.arange(width), len(ids)))),
             }
-            tables[EDGES] = pa.table({**named, **_numbers(self.edges)})
+            tables[EDGES] = pa.table({**keys, **interval_columns(self.item_contexts)})
         if self.places is not None and self.factors is not None:
-            lists = pa.array(list(self.factors), pa.list_(pa.float64()))
-            tables[RELATIONS] = pa.table({"item": ids.take(pa.array(self.places)), "factors": lists})
+            tables[RELATIONS] = factor_table(ids, self.places, self.factors)
         return tables
 
 
-def _numbers(noisy: Noisy) -> dict[str, Floats]:
-    """Return the released numbers in one column, with what noise leaves open."""
-    counts, width = noisy.counts.ravel(), noisy.distribution.half_width(LEVEL)
-    return {"count": counts, "low": counts - width, "high": counts + width}
-
-
-def _story(log: EventLog, laws: Mapping[str, NoiseDistribution], fitted: _FittedModel, price: str) -> list[str]:
+def _describe_steps(
+    log: EventLog, laws: Mapping[str, NoiseDistribution], fitted: _FittedModel, price: str
+) -> list[str]:
     part = "the sum of squares" if isinstance(laws[ITEMS], DiscreteGaussian) else "the sum"
     sentences = [
         f"The number of people got {laws['people'].in_words()}.",
@@ -233,6 +213,6 @@ def _story(log: EventLog, laws: Mapping[str, NoiseDistribution], fitted: _Fitted
             f"For all pairs of the {fitted.factors.shape[0]:,} heaviest items, products of how far a person "
             f"departs "
             "from what is common were added up, of every person with a length of at most 1, with "
-            f"{laws[RELATIONS].in_words()}. {describe_significant_factors(fitted.factors.shape[1])}"
+            f"{laws[RELATIONS].in_words()}. {describe_factors(fitted.factors.shape[1])}"
         )
     return [*sentences, f"All was paid with {price} together."]

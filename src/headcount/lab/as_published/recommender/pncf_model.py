@@ -45,7 +45,7 @@ from headcount.lab.recommender.similarity import Metric
 from headcount.methods.method import Bounds, Staged, describe_filters
 from headcount.methods.recommender import ITEMS
 from headcount.methods.recommender.recommender import NEIGHBOURS
-from headcount.methods.recommender.tables import item_column
+from headcount.methods.recommender.recommender_method import item_column
 from headcount.noise import NoiseSource
 from headcount.noise.stages import Stages, split_among_stages, split_evenly
 from headcount.releases.release import Release
