@@ -84,22 +84,22 @@ ISSUE = (
     ),
     Plant(
         "pairs of ratings are chosen from exact offsets", "neighbours", "neighbours",
-        'methods.recommender.rating_model:RatingModel.release',
-        "_most(support, items)",
-        '_most(engine.measure(log, RatingOffsets(OFFSETS_LENGTH[norm], norm), NO_SECRET).sensitive_values[1], '
+        'methods.recommender.rating_model:RatingModel.measure',
+        "largest(support, items)",
+        'largest(engine.measure(log, RatingOffsets(OFFSETS_LENGTH[norm], norm), NO_SECRET).sensitive_values[1], '
         'items)',
     ),
     Plant(
-        "kept tags are chosen by exact weights", "tags", "tags", "methods.tags.model:TagModel.release",
-        "exact = engine.measure(tagged, measured.next(norm), NO_SECRET)",
+        "kept tags are chosen by exact weights", "tags", "tags", "methods.tags.model:TagModel.measure",
+        "exact = engine.measure(tagged, marginals.second_bound(norm), NO_SECRET)",
         f"exact = {_TAG_WEIGHTS}\n"
-        "    kept = measured.kept_tags; kept.sort(); kept[:] = sorted((-exact).argsort()[: kept.size])\n"
-        "    exact = engine.measure(tagged, measured.next(norm), NO_SECRET)",
+        "    kept = marginals.kept_tags; kept.sort(); kept[:] = sorted((-exact).argsort()[: kept.size])\n"
+        "    exact = engine.measure(tagged, marginals.second_bound(norm), NO_SECRET)",
     ),
     Plant(
         "items in pairs are chosen by exact counts", "neighbours", "neighbours",
-        'methods.recommender.co_occurrence:CoOccurrence.release',
-        "np.argsort(-common.values, kind=", "np.argsort(-counted.sensitive_values, kind=",
+        'methods.recommender.co_occurrence:CoOccurrence.measure',
+        "largest(items.values, self.items)", "largest(counted.sensitive_values, self.items)",
     ),
 )  # fmt: skip
 """With these four at once, all other tests passed."""
@@ -350,9 +350,9 @@ TOTALS = (
 NEIGHBOURS = (
     Plant(
         "items in departures are chosen by exact weights", "neighbours", "neighbours",
-        "methods.recommender.visit_model:VisitModel.release",
-        'fitted.departures(',
-        'replace(fitted, weights=Noisy(counted.items.sensitive_values, weights.distribution)).departures(',
+        "methods.recommender.visit_model:VisitModel.measure",
+        'model.pairs_bound(',
+        'replace(model, weights=Noisy(counted.items.sensitive_values, weights.distribution)).pairs_bound(',
     ),
     Plant(
         "departures are longer than is declared", "neighbours", "neighbours",
@@ -361,20 +361,20 @@ NEIGHBOURS = (
     ),
     Plant(
         "shares go by the exact number of people", "neighbours", "neighbours",
-        "methods.recommender.visit_model:VisitModel.release",
-        'fitted = _FittedModel(float(user_count.counts[0]), weights)',
-        'fitted = _FittedModel(float(engine.measure(log, Raters(), NO_SECRET).sensitive_values[0]), weights)',
+        "methods.recommender.visit_model:VisitModel.measure",
+        'model = _FittedModel(float(user_count.counts[0]), weights)',
+        'model = _FittedModel(float(engine.measure(log, Raters(), NO_SECRET).sensitive_values[0]), weights)',
     ),
     Plant(
         "relations are released where there are people enough", "neighbours", "neighbours",
-        "methods.recommender.rating_model:RatingModel.release",
-        "self._planned(crowd, log,",
+        "methods.recommender.rating_model:RatingModel.measure",
+        "self._planned(users, log,",
         f"self._planned(1e9 * float({_USERS} > 15), log,",
     ),
     Plant(
         "factors are made with the exact number of people", "neighbours", "neighbours",
-        "methods.recommender.rating_model:RatingModel.release",
-        "support[places], crowd)",
+        "methods.recommender.rating_model:RatingModel.measure",
+        "support[places], users)",
         f"support[places], float({_USERS}))",
     ),
     Plant(
@@ -384,7 +384,7 @@ NEIGHBOURS = (
     ),
     Plant(
         "tastes are made with the exact number of people", "neighbours", "neighbours",
-        "methods.recommender.rating_model:RatingModel.release",
+        "methods.recommender.rating_model:RatingModel.measure",
         "_factor_gradients(support, places, factors, units)",
         f"_factor_gradients(support, places, factors * float({_USERS}) / 15, units)",
     ),
@@ -400,7 +400,7 @@ NEIGHBOURS = (
     ),
     Plant(
         "items that nobody rated have no offset", "neighbours", "neighbours",
-        'methods.recommender.rating_model:RatingModel.release',
+        'methods.recommender.rating_model:RatingModel.measure',
         'model = _FittedModel(units / UNITS_PER_STAR, support)\n',
         'units = units * (engine.measure(log, RatingOffsets(7, norm), NO_SECRET).sensitive_values[1] > 0)\n    '
         'model = _FittedModel(units / UNITS_PER_STAR, support)\n',
@@ -409,11 +409,12 @@ NEIGHBOURS = (
 
 TAGS = (
     Plant(
-        "pairs are measured where exact weights stand out", "tags", "tags", "methods.tags.model:TagModel.release",
-        'exact = engine.measure(tagged, measured.next(norm), NO_SECRET)',
-        'exact = engine.measure(tagged, TagMarginals(norm), NO_SECRET).sensitive_values\n    measured.has_pairs = '
-        'bool((exact[len(tagged.vocabulary.ids) :] > 0).sum() > 9)\n    exact = engine.measure(tagged, '
-        'measured.next(norm), NO_SECRET)',
+        "pairs are measured where exact weights stand out", "tags", "tags", "methods.tags.model:TagModel.measure",
+        'exact = engine.measure(tagged, marginals.second_bound(norm), NO_SECRET)',
+        'exact = engine.measure(tagged, TagMarginals(norm), NO_SECRET).sensitive_values\n    marginals = replace('
+        'marginals, has_pairs=bool((exact[len(tagged.vocabulary.ids) :] > 0).sum() > 9))\n    exact = '
+        'engine.measure(tagged, '
+        'marginals.second_bound(norm), NO_SECRET)',
     ),
     Plant(
         "weights of many tags are rounded "
@@ -426,17 +427,17 @@ TAGS = (
         "_unit_length_sensitivity(resources, self.norm)", "Sensitivity(0, 0, 0)",
     ),
     Plant(
-        "the number of people is exact", "tags", "tags", "methods.tags.model:TagModel.release",
-        '_user_count_table(user_count)',
-        '_user_count_table(Noisy(engine.measure(tagged, Taggers(), NO_SECRET).sensitive_values, '
-        'user_count.distribution))',
+        "the number of people is exact", "tags", "tags", "methods.tags.model:TagModel.measure",
+        'norm), user_count, grants)',
+        'norm), Noisy(engine.measure(tagged, Taggers(), NO_SECRET).sensitive_values, '
+        'user_count.distribution), grants)',
     ),
     Plant(
-        "topics are of exact tags", "tags", "tags", "methods.tags.model:TagModel.release",
-        "measured.take(add_noise(exact, grants[\"pairs\"], noise), norm)",
-        "measured.take(add_noise(exact, grants[\"pairs\"], noise), norm)\n"
+        "topics are of exact tags", "tags", "tags", "methods.tags.model:TagModel.measure",
+        'second = add_noise(exact, grants["pairs"], noise)',
+        'second = add_noise(exact, grants["pairs"], noise)\n'
         f"    weights = {_TAG_WEIGHTS}\n"
-        "    measured.kept_tags = measured.kept_tags[: max(1, int((weights[measured.kept_tags] > 0).sum()))]",
+        "    marginals = replace(marginals, tags=marginals.tags * (weights > 0))",
     ),
 )  # fmt: skip
 

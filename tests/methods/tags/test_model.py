@@ -13,10 +13,9 @@ from headcount.accounting.budget import Cost, Grant
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.methods.tags.model import TagModel
-from headcount.methods.tags.recommend import ReleasedModel
+from headcount.methods.tags.recommend import ReleasedModel, topic_lists
 from headcount.methods.tags.request import TagsRequest
 from headcount.methods.tags.synthesize import synthesize
-from headcount.methods.tags.topic_lists import topic_lists
 from headcount.noise import OperatingSystemNoise, SeededNoise
 from headcount.noise.stages import charged_costs, split_among_stages
 from headcount.releases.release import Release, load

@@ -150,7 +150,7 @@ def profiles(folder: str, out: str, seed: str, force: bool, as_json: bool) -> No
 @options.json_option
 def topics(folder: str, to: str | None, force: bool, k: str, as_json: bool) -> None:
     """Show what tags go together in a RELEASE folder: the K tags of each topic that make up most of it."""
-    from headcount.methods.tags.topic_lists import topic_lists
+    from headcount.methods.tags.recommend import topic_lists
 
     if to is not None and Path(to).exists() and not force:
         raise UsageError.taken(to, param.to)

@@ -52,10 +52,19 @@ from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.events.tag_log import TagLog
 from headcount.methods.method import ONE_ID, PUBLIC_LISTS, Bounds, Staged, describe_cost, describe_filters
-from headcount.methods.tags.measurements import Measured
+from headcount.methods.tags.estimates import NoisyMarginals, TagEstimates
 from headcount.noise import NoiseSource, add_noise, noise_norm
 from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
 from headcount.releases.release import Interval, Release
+
+
+@dataclass(frozen=True)
+class NoisyTags:
+    """All noisy measurements: weights, with the model that follows from them, and users; and the spent grants."""
+
+    model: TagEstimates
+    user_count: Noisy
+    grants: Mapping[str, Grant]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,41 +120,44 @@ class TagModel(Staged):
         first = (marginals.share**2 / (marginals.share**2 + pairs.share**2)).quantize(Decimal("1e-9"))
         return replace(marginals, of_rho=first), replace(pairs, of_rho=1 - first), user_count
 
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Measure three times, and work the model out."""
-        self.check(log)
-        tagged, engine = TagLog.of_log(log), engine or LocalEngine()
-        guarantee, norm = self.guarantee(grant), noise_norm(grant.cost)
+    def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> NoisyTags:
+        """Measure users, marginals, and then pairs or the tags once more."""
+        tagged, norm = TagLog.of_log(log), noise_norm(grant.cost)
         grants = split_among_stages(self.stages(tagged, grant.cost), grant)
         user_count = add_noise(engine.measure(tagged, Taggers(), NO_SECRET), grants["people"], noise)
         both = add_noise(engine.measure(tagged, TagMarginals(norm), NO_SECRET), grants["marginals"], noise)
-        measured = Measured.of(both, len(tagged.vocabulary.ids))
-        exact = engine.measure(tagged, measured.next(norm), NO_SECRET)
-        measured.take(add_noise(exact, grants["pairs"], noise), norm)
-        laws = {**measured.noise_distributions, "model/people": user_count.distribution}
+        marginals = NoisyMarginals.split(both, len(tagged.vocabulary.ids))
+        exact = engine.measure(tagged, marginals.second_bound(norm), NO_SECRET)
+        second = add_noise(exact, grants["pairs"], noise)
+        return NoisyTags(TagEstimates(marginals, second, norm), user_count, grants)
+
+    def estimate(self, log: EventLog, guarantee: Guarantee, noisy: NoisyTags, *, simulated: bool) -> Release:
+        """Return the release of noisy weights; this is post-processing."""
+        tagged, model, users = TagLog.of_log(log), noisy.model, noisy.user_count
+        width, number = users.distribution.half_width(0.95), float(users.counts[0])
+        user_table = pa.table({"users": [number], "low": [number - width], "high": [number + width]})
+        cost = describe_cost(noisy.grants["people"])
         return Release(
             method=self.name,
             guarantee=guarantee,
-            noise=laws,
-            tables={**measured.tables(tagged), "model/people": _user_count_table(user_count)},
+            noise={**model.noise_distributions, "model/people": users.distribution},
+            tables={**model.tables(tagged), "model/people": user_table},
             interval=Interval(level=0.95, covers="true"),
             counts="users",
             bounded="everything each person tagged, weighted down to a length of 1",
-            chosen={"model/pairs": measured.chosen()},
+            chosen={"model/pairs": model.chosen},
             steps=(
                 *describe_filters(tagged),
-                *measured.story(grants),
-                _describe_user_count(user_count, grants["people"]),
+                *model.steps(noisy.grants),
+                f"The number of people got {users.distribution.in_words()}, paid with {cost}.",
             ),
             catalogue=tagged.catalogue.digest,
-            simulated=not noise.is_private,
+            simulated=simulated,
         )
 
-
-def _user_count_table(user_count: Noisy) -> pa.Table:
-    width, number = user_count.distribution.half_width(0.95), float(user_count.counts[0])
-    return pa.table({"users": [number], "low": [number - width], "high": [number + width]})
-
-
-def _describe_user_count(user_count: Noisy, grant: Grant) -> str:
-    return f"The number of people got {user_count.distribution.in_words()}, paid with {describe_cost(grant)}."
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+        """Measure, then estimate."""
+        self.check(log)
+        guarantee = self.guarantee(grant)
+        noisy = self.measure(log, grant, noise, engine or LocalEngine())
+        return self.estimate(log, guarantee, noisy, simulated=not noise.is_private)

@@ -1,4 +1,4 @@
-"""Tag recommendations for a resource, from a released model and optionally the user's own tags.
+"""Post-processing of a released tag model: topic lists, and tag recommendations from a user's own tags.
 
 A person's own tags are used where they ask and go nowhere else: what they see tells about them to them alone.
 Everything else is released, so recommendations cost nothing, however many there are.
@@ -117,3 +117,20 @@ def _rows(release: Release, places: Mapping[str, int]) -> dict[str, Floats]:
         rows[name] = np.zeros(len(places))
         rows[name][at] = row
     return rows
+
+
+def topic_lists(release: Release, k: int) -> list[dict[str, Any]]:
+    """Return each topic with its part of all weight and its ``k`` largest tags."""
+    if "model/topics" not in release.tables:
+        raise UsageError("this release holds no topics", remedy="release with the method tag-model")
+    words = release.tables["model/tags"]
+    labels = dict(zip(words["tag"].to_pylist(), words["label"].to_pylist(), strict=True))
+    topics: dict[int, dict[str, Any]] = {}
+    for row in release.tables["model/topics"].to_pylist():
+        topic = topics.setdefault(row["topic"], {"topic": row["topic"], "weight": row["weight"], "tags": []})
+        topic["tags"].append({"tag": row["tag"], "name": labels[row["tag"]] or row["tag"], "share": row["share"]})
+    total = sum(released_topic["weight"] for released_topic in topics.values()) or 1.0
+    for topic in topics.values():
+        topic["weight"] /= total
+        topic["tags"] = sorted(topic["tags"], key=lambda tag: -tag["share"])[:k]
+    return list(topics.values())

@@ -12,7 +12,7 @@ import altair as alt
 
 from headcount.accounting.guarantee import Standing
 from headcount.errors import UsageError
-from headcount.methods.tags.topic_lists import topic_lists
+from headcount.methods.tags.recommend import topic_lists
 from headcount.releases.release import Release
 from headcount.reports import page
 from headcount.reports.charts.release_charts import LONGEST_NAME, clip
