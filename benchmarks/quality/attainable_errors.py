@@ -26,20 +26,15 @@ import numpy as np
 from benchmarks.quality.count_accuracy import SEVEN, ErrorsBySetting, Truth, described, geometric_mean, settings
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Grant
-from headcount.adaptive.blocks import blocks
-from headcount.adaptive.heavy_user_counts import (
-    add_group_noise,
-    choose_threshold,
-    estimate_users,
-    release_histogram,
-    shrink_groups,
-)
+from headcount.adaptive.estimator import shrink_groups
 from headcount.adaptive.light_heavy import ShrinkageModel
+from headcount.adaptive.measure import add_group_noise, release_histogram
+from headcount.adaptive.posterior import blocks
+from headcount.adaptive.threshold_choice import choose_threshold, estimate_users
 from headcount.bounds import FIXED_POINT, Counting, WeightToThreshold
 from headcount.engines.local.engine import LocalEngine
 from headcount.lab.compare.metrics import mean_absolute_error
 from headcount.methods.counts.adaptive import Adaptive
-from headcount.methods.counts.tables import LEVEL
 from headcount.noise import SeededNoise
 from headcount.noise.stages import split_among_stages
 
@@ -95,7 +90,7 @@ def measured(
     bound = WeightToThreshold(limit, apart=True)
     counted = engine.measure(log, bound, noise.key()).items
     noisy = add_group_noise(counted, paying, noise)
-    return Measured(shrink_groups(noisy, people, bound, LEVEL), counted.sensitive_values / FIXED_POINT)
+    return Measured(shrink_groups(noisy, people, bound), counted.sensitive_values / FIXED_POINT)
 
 
 def best_of(draft: ShrinkageModel, parts: Floats, counts: Floats) -> Best:

@@ -17,7 +17,8 @@ from headcount.adaptive.activity_histogram import (
     EstimatedActivity,
     clean_histogram,
     estimate_activity,
-    upper_activity,
+    estimate_with_upper,
+    fit_lognormals,
 )
 from headcount.bounds.counts.activity_histogram import BINS, LAST_EDGE, UPPER_ENDS, bin_of, lower_ends
 
@@ -168,7 +169,7 @@ def test_what_a_lone_bin_shows_may_be_true_before_it_is_believed() -> None:
     noisy = np.random.default_rng(1).laplace(0, 200, BINS)
     noisy[[2, 9]] = 18_000, 8 * 200
     assert estimate_activity(noisy, 200.0).above(256).total_users < 50
-    assert upper_activity(noisy, 200.0).above(256).total_users >= 8 * 200
+    assert estimate_with_upper(noisy, 200.0)[1].above(256).total_users >= 8 * 200
 
 
 def test_where_noise_hides_a_small_crowd_as_many_may_be_there() -> None:
@@ -178,7 +179,9 @@ def test_where_noise_hides_a_small_crowd_as_many_may_be_there() -> None:
     """
     records = np.ceil(np.random.default_rng(3).lognormal(2.5, 1.0, 300)).astype(np.int64)
     exact = binned(records)
-    total_records = [upper_activity(noised(exact, 200.0, seed), 200.0).total_records for seed in range(400)]
+    total_records = [
+        estimate_with_upper(noised(exact, 200.0, seed), 200.0)[1].total_records for seed in range(400)
+    ]
     assert np.mean(np.array(total_records) >= records.sum()) >= 0.97
 
 
@@ -244,7 +247,7 @@ def test_without_noise_every_bin_has_its_users(kind: str) -> None:
 def test_there_may_be_more_activity_but_not_less(
     noisy: Floats, scale: float, most: int | None, limit: int
 ) -> None:
-    activity, more = estimate_activity(noisy, scale, most), upper_activity(noisy, scale, most)
+    activity, more = estimate_with_upper(noisy, scale, most)
     assert more.total_users >= activity.total_users
     assert more.total_records >= activity.total_records
     assert more.above(limit).total_records >= activity.above(limit).total_records - 1e-9
@@ -282,7 +285,7 @@ def test_an_empty_histogram_estimates_no_users() -> None:
     activity = estimate_activity(np.zeros(BINS), 40.0)
     assert (activity.total_users, activity.total_records, activity.log_variance) == (0, 0, 0)
     assert activity.sum_of(activity.records) == (0, 0)
-    assert upper_activity(np.zeros(BINS), 40.0).total_users > 0, "the noise may hide somebody"
+    assert estimate_with_upper(np.zeros(BINS), 40.0)[1].total_users > 0, "the noise may hide somebody"
 
 
 def test_unevenness_is_the_variance_of_logarithms() -> None:
@@ -291,3 +294,44 @@ def test_unevenness_is_the_variance_of_logarithms() -> None:
     many = np.repeat(np.log(records), weights.astype(np.int64))
     assert EstimatedActivity(records, weights).log_variance == pytest.approx(many.var())
     assert EstimatedActivity(records * 7, weights * 3).log_variance == pytest.approx(many.var())
+
+
+def lognormal_bins(spread: float, users: int = 20_000) -> Floats:
+    records = np.ceil(np.random.default_rng(3).lognormal(1.5, spread, users)).astype(np.int64)
+    return np.bincount(bin_of(records), minlength=BINS).astype(np.float64)
+
+
+@pytest.mark.parametrize("spread", [0.6, 1.0])
+def test_users_below_the_noise_are_expected(spread: float) -> None:
+    """Bins of fewer than 100 people, after the most: within a scale of noise, which alone is 1.4 of that off."""
+    exact, scale = lognormal_bins(spread), 40.0
+    random = np.random.default_rng(1)
+    expectations = [
+        fit_lognormals(exact + random.laplace(0, scale, BINS), scale, UPPER_ENDS).expected() for _ in range(50)
+    ]
+    few = (exact < 100) & (np.arange(BINS) > exact.argmax())
+    assert exact[few].sum() > 0
+    assert np.sqrt(((np.array(expectations) - exact) ** 2).mean(axis=0))[few].max() < scale
+    assert np.mean(expectations, axis=0)[few].sum() > 0.25 * exact[few].sum()
+
+
+def test_noise_far_out_is_not_believed() -> None:
+    """6 scales, once, where nobody is: of these 240 people less than one is expected."""
+    noisy = lognormal_bins(0.8)
+    for far in range(14, BINS):
+        raised = noisy.copy()
+        raised[far] += 240
+        assert fit_lognormals(raised, 40.0, UPPER_ENDS).expected()[14:].sum() < 1
+
+
+@given(
+    st.lists(st.integers(-(10**6), 10**6), min_size=BINS, max_size=BINS),
+    st.floats(0.01, 1e5),
+    st.integers(1, BINS),
+)
+def test_expected_users_are_finite_for_any_noise(noisy: list[int], scale: float, bins: int) -> None:
+    ends = UPPER_ENDS[: min(bins, UPPER_ENDS.size)]
+    expectation = fit_lognormals(np.array(noisy[:bins], dtype=np.float64), scale, ends).expected()
+    assert expectation.shape == (bins,)
+    assert np.isfinite(expectation).all()
+    assert (expectation >= 0).all()

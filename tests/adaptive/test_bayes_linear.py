@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headcount._internal.arrays import Floats
-from headcount.adaptive.bayes_linear import ClassMeasurements, estimate_classes, random_walk_covariance
+from headcount.adaptive.class_scale_up import ClassMeasurements, estimate_classes, random_walk_covariance
 from headcount.bounds.counts.activity_histogram import UPPER_ENDS
 
 RECORDS = UPPER_ENDS[2:10].astype(np.float64)
@@ -50,7 +50,7 @@ def test_with_hardly_any_noise_classes_are_as_measured() -> None:
     estimate = estimate_classes(
         measured, np.broadcast_to(PEOPLE, (1, 20, 8)), 0.04 * random_walk_covariance(OCTAVES)
     )
-    assert estimate.mean[0] == pytest.approx(exact, rel=0.02)
+    assert estimate.posterior.mean[0] == pytest.approx(exact, rel=0.02)
 
 
 def test_close_measurements_pool_and_distant_ones_do_not() -> None:

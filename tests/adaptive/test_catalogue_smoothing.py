@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headcount.adaptive.blocks import NoisyPair
 from headcount.adaptive.catalogue_smoothing import _merge_levels, group_by_level
+from headcount.adaptive.posterior import NoisyPair
 
 Floats = NDArray[np.float64]
 

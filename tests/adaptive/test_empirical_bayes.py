@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from headcount.adaptive import empirical_bayes
-from headcount.adaptive.blocks import NoisyPair
 from headcount.adaptive.empirical_bayes import (
-    Posterior,
     _cell_posterior,
     _CellIndex,
     _Cells,
@@ -26,6 +24,7 @@ from headcount.adaptive.empirical_bayes import (
     _joint_prior,
     fit_priors,
 )
+from headcount.adaptive.posterior import NoisyPair, Posterior
 
 Floats = NDArray[np.float64]
 

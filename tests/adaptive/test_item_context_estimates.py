@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headcount.adaptive.empirical_bayes import Posterior
 from headcount.adaptive.item_context_estimates import estimate_item_contexts
+from headcount.adaptive.posterior import Posterior
 
 Floats = NDArray[np.float64]
 

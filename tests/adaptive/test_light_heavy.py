@@ -13,12 +13,11 @@ import pytest
 
 from headcount._internal.arrays import Floats, Integers
 from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
-from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.blocks import NoisyPair, blocks
-from headcount.adaptive.empirical_bayes import Posterior
-from headcount.adaptive.light_heavy import choose_ratios, estimate_counts, fit_shrinkage
+from headcount.adaptive.activity_histogram import EstimatedActivity, UserEstimates
+from headcount.adaptive.intervals import estimate_counts
+from headcount.adaptive.light_heavy import choose_ratios, fit_shrinkage
+from headcount.adaptive.posterior import NoisyPair, Posterior, blocks
 from headcount.adaptive.scale_up import Norm, scale_up, weights
-from headcount.adaptive.undetected_users import UserEstimates
 
 
 def combine(light: Floats, heavy: Floats, *given: Any, **more: Any) -> Posterior:

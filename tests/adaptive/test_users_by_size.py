@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headcount.adaptive.activity_histogram import EstimatedActivity, estimate_activity
-from headcount.adaptive.users_by_size import (
+from headcount.adaptive.scale_up import (
     UsersBySize,
     estimate_users_by_size,
     fit_fractional_users,

@@ -52,7 +52,7 @@ VARIANTS: Sequence[tuple[str, Mapping[str, Any]]] = (
         {
             **STEERED,
             "reach_of": _limit,
-            "forced": {**STEERED["forced"], "headcount.methods.counts.adaptive.choose_threshold": lambda *_: 3},
+            "forced": {**STEERED["forced"], "headcount.adaptive.threshold_choice.choose_threshold": lambda *_: 3},
         },
     ),
     ("adaptive", {**WEIGHED_USERS, "parameters": {"limit": 3}}),

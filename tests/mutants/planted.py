@@ -123,11 +123,11 @@ COUNTS = (
     ),
     Plant(
         "the limit is that of the most active person", "counts", "adaptive",
-        "methods.counts.adaptive:Adaptive.release",
-        'limit = self.limit or choose_threshold(log, users, costs, max_records, grants["shares"].cost)',
-        "limit = self.limit or 1 + int(max("
+        "methods.counts.adaptive:Adaptive.measure",
+        "threshold=self.limit,",
+        "threshold=self.limit or 1 + int(max("
         f"engine.measure(log, {_ACTIVITY}, bytes(16)).sensitive_values.nonzero()[0], default=0"
-        "))",
+        ")),",
     ),
     Plant(
         "popularity is ranked without noise", "counts", "hpa", "methods.counts.hand_picked:HandPicked.release",

@@ -1,12 +1,13 @@
-"""Activity histogram: users by number of records, in released bins, and the estimates that follow from it.
+"""Activity histogram: users by number of records, in noisy bins, and the estimates that follow from it.
 
 The bins are public and the same for every log: 1, 2, 3-4, 5-8, … records, the last one open. A user is in one bin.
-From the noisy numbers come estimates of how many people have how many records; nothing else about the log is used.
 
-Far bins are empty in most logs, and noise there would stand for thousands of records each. So bins count as they
-are only up to the end of the run of bins that stands out most; what stands out alone, far from the others, is
-taken for noise, unless noise is never that large. Where bins hardly stand out, and beyond them, a log-normal law
-that is fitted to all of them (:mod:`headcount.adaptive.lognormal_prior`) says what to expect.
+Far bins are empty in most logs, and noise there would stand for thousands of records each. So bins count only up
+to the end of the most significant run. A bin beyond it is taken for noise, unless noise is never that large. Where
+bins hardly exceed the noise, and beyond them, a lognormal distribution says what to expect: an average over all
+that fit the noisy bins. Priors on median and spread keep it from tails that no log has.
+
+Only released numbers are used.
 """
 
 from __future__ import annotations
@@ -14,42 +15,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from headcount._internal.arrays import Floats, Integers
-from headcount.adaptive.lognormal_prior import LognormalPosterior, fit_lognormals
+from headcount.adaptive.priors import NORMAL_MIDPOINTS, PRIORS, HistogramPriors, LognormalPriors, Priors
 from headcount.bounds.counts.activity_histogram import BINS, LAST_EDGE, UPPER_ENDS, bin_of, lower_ends
 
 Places = Integers
-
-_SIGNIFICANT_SCALES = 3.0  # scales of Laplace noise: an empty bin does so once in 40 times
-_RUN_SCALES = 2.0  # scales of noise by which bins of a run stand out on average
-_WITHIN_BIN_DEVIATION = (
-    0.03  # of a sum over all users: where in their bins they are, if they are spread over several
-)
-_BIN_POSITION_DEVIATION = 0.2  # of the records of one bin: see EstimatedActivity.misplaced
-_CERTAIN_SCALES = 9.0  # scales of noise: one of all bins does so once in 700 times
-_POSSIBLE_SCALES = 5.5  # one of all bins does so once in 20 times: it is not believed, but may be true
-_MIN_RUN_SCALES = 5.0  # scales by which neighbours together must stand out, or nothing is to be seen
-_MIN_SCALES_BEYOND_GAP = (
-    4.0  # scales by which bins beyond a gap must make up for it: noise has many bins to do so in
-)
-_DEFAULT_BINS = 4  # so many bins are taken as they are
-CLEAR_SCALES = 4.0  # scales of noise above which a bin is taken as it is
-_TAIL_SHARE = 0.75  # of what is expected beyond the run; no log has as long a tail as a log-normal law
-_MIN_TAIL_USERS = 3.0  # people expected in a bin beyond the run
-_POINTS = 8  # at most so many different numbers of records stand for a bin
-
-# what may be hidden in the noise beyond the last bin that is clear: four fifths of the users of the bin before,
-# or a third of them where the number of records has no end; or as many as if users went on falling from bin to bin
-# as between the last clear ones, but ever faster; and no more than such noise hides
-_MAX_DECAY, _DECAY_FACTOR = 0.7, 0.85
-_UNDETECTED_SHARE = 0.8
-_UNDETECTED_SHARE_UNBOUNDED = 1 / 3
-UNDETECTED_SCALES = 1.5
-
 
 _LOWER_ENDS = tuple(lower_ends().tolist())
 _LAST_OF_BINS = (*UPPER_ENDS.tolist(), 2 * LAST_EDGE)
@@ -71,8 +45,13 @@ class EstimatedActivity:
     scale: float = 0.0
 
     @property
+    def bins(self) -> Places:
+        """The bin of each number of records."""
+        return bin_of(np.ceil(self.records).astype(np.int64))
+
+    @property
     def total_users(self) -> float:
-        """How many people there are."""
+        """How many users there are."""
         return float(self.users.sum())
 
     @property
@@ -91,7 +70,7 @@ class EstimatedActivity:
 
     @property
     def size_biased_mean(self) -> float:
-        """How many records the person behind a record has, on average over all records.
+        """How many records the user of a record has, on average over all records.
 
         >>> EstimatedActivity(np.array([1.0, 9.0]), np.array([9.0, 1.0])).size_biased_mean
         5.0
@@ -99,72 +78,70 @@ class EstimatedActivity:
         total = self.total_records
         return float((self.users * self.records**2).sum() / total) if total > 0 else 1.0
 
-    @property
-    def bin_position_error(self) -> float:
-        """How far the number of records may be off, relatively, since users may be anywhere in their bins.
-
-        Users of one bin, all at one end of it, have a quarter more or fewer records than was taken for granted; so
-        a fifth is a deviation. Bins err independently of each other.
-        """
+    def bin_position_error(self, deviation: float = PRIORS.histogram.bin_position_deviation) -> float:
+        """Return the relative error of the number of records, where that of each bin has that deviation."""
         if self.total_users == 0:
             return 0.0
-        places = bin_of(np.ceil(self.records).astype(np.int64))
-        shares = np.bincount(places, weights=self.users * self.records, minlength=BINS) / self.total_records
+        shares = self.per_bin(self.users * self.records) / self.total_records
         single = lower_ends()[:-1] == UPPER_ENDS  # a bin for one number alone
-        return _BIN_POSITION_DEVIATION * float(np.sqrt((shares[:-1][~single] ** 2).sum() + shares[-1] ** 2))
+        return deviation * float(np.sqrt((shares[:-1][~single] ** 2).sum() + shares[-1] ** 2))
 
-    def above(self, limit: int) -> EstimatedActivity:
-        """Return those who have more than ``limit`` records."""
-        inside = self.records > limit
+    def per_bin(self, values: Floats | None = None) -> Floats:
+        """Return the sums of some values over the representatives in each bin, or their number."""
+        return np.asarray(np.bincount(self.bins, weights=values, minlength=BINS))
+
+    def above(self, threshold: int) -> EstimatedActivity:
+        """Return the heavy users, who have more than ``threshold`` records."""
+        inside = self.records > threshold
         return EstimatedActivity(self.records[inside], self.users[inside], self.scale)
 
-    def within(self, limit: int) -> EstimatedActivity:
-        """Return those who have at most ``limit`` records."""
-        inside = self.records <= limit
+    def within(self, threshold: int) -> EstimatedActivity:
+        """Return the light users, who have at most ``threshold`` records."""
+        inside = self.records <= threshold
         return EstimatedActivity(self.records[inside], self.users[inside], self.scale)
 
-    def sum_of(self, values_per_user: Floats) -> tuple[float, float]:
+    def sum_of(
+        self, values_per_user: Floats, deviation: float = PRIORS.histogram.within_bin_deviation
+    ) -> tuple[float, float]:
         """Return the sum over all users of what a user of each activity has, and its standard deviation.
 
-        The deviation is that of the noise in the bins, and a little for where in their bins users are.
+        That is the noise in the bins, and a relative ``deviation`` for the positions of users in their bins.
 
         >>> activity = EstimatedActivity(np.array([1.0, 2.0]), np.array([10.0, 5.0]), scale=1.0)
         >>> activity.sum_of(np.array([1.0, 2.0]))[0]
         20.0
         """
         total = float((self.users * values_per_user).sum())
-        places = bin_of(np.ceil(self.records).astype(np.int64))
-        sizes = np.bincount(places, minlength=BINS)
-        means = np.bincount(places, weights=values_per_user, minlength=BINS) / np.maximum(sizes, 1)
-        return total, float(self.scale * np.sqrt(2 * (means**2).sum()) + _WITHIN_BIN_DEVIATION * total)
+        means = self.per_bin(values_per_user) / np.maximum(self.per_bin(), 1)
+        return total, float(self.scale * np.sqrt(2 * (means**2).sum()) + deviation * total)
 
 
-def histogram_table(users: Floats, width: float, scope: str) -> pa.Table:
-    """Make the table of released bins: ``users`` with ``width`` around each, by their number of ``scope``.
+@dataclass(frozen=True)
+class UserEstimates:
+    """What is known of the users of a table: their estimated activity, and an upper estimate of it.
 
-    >>> histogram_table(np.zeros(BINS), 3.0, "records").slice(2, 1).to_pylist()
-    [{'from': 3, 'to': 4, 'users': 0.0, 'low': -3.0, 'high': 3.0, 'of': 'records'}]
+    ``distinct`` says that users count once per column, ``squares`` that activity is in squares of records, so that
+    it says little of how many records there are; ``cap`` is a public maximum of records per user.
     """
-    first, last, words = _columns(scope)
-    return pa.table(
-        {"from": first, "to": last, "users": users, "low": users - width, "high": users + width, "of": words}
-    )
+
+    estimated: EstimatedActivity
+    upper: EstimatedActivity
+    distinct: bool
+    squares: bool = False
+    cap: int | None = None
+
+    @property
+    def max_item_count(self) -> float:
+        """The largest possible count of an item: no more than there may be users, where each counts once."""
+        return self.upper.total_users if self.distinct else math.inf
 
 
-@cache
-def _columns(scope: str) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """Return what stands beside the numbers of users in any release: the ends of bins, and of what."""
-    return (
-        pa.array(lower_ends(), pa.int64()),
-        pa.array([*UPPER_ENDS.tolist(), None], pa.int64()),
-        pa.array([scope] * BINS, pa.string()),
-    )
-
-
-def estimate_activity(noisy: Floats, scale: float, most: int | None = None) -> EstimatedActivity:
+def estimate_activity(
+    noisy: Floats, scale: float, max_records: int | None = None, priors: Priors = PRIORS
+) -> EstimatedActivity:
     """Estimate the activity from noisy numbers of users per bin, with Laplace noise of that scale.
 
-    Nobody has more than ``most`` records, where that is known in advance. Within a bin, users are taken to be
+    No user has more than ``max_records``, where that is known in advance. Within a bin, users are taken to be
     spread evenly over the logarithm of their number of records.
 
     >>> noisy = np.array([80.0, 43.0, -2.0, 20.0, 1.0, -3.0, 0.5, 0.1] + [0.0] * 12 + [15.0, 0.0])
@@ -172,104 +149,114 @@ def estimate_activity(noisy: Floats, scale: float, most: int | None = None) -> E
     >>> round(activity.total_users), activity.records.max()
     (141, np.float64(8.0))
     """
-    return spread_within_bins(_expected_users(noisy, scale, most, _fit_lognormal(noisy, scale, most)), scale, most)
-
-
-def upper_activity(noisy: Floats, scale: float, most: int | None = None) -> EstimatedActivity:
-    """Return an upper estimate of activity: :func:`estimate_activity`, and undetected heavier users.
-
-    >>> noisy = np.array([80.0, 43.0, -2.0, 20.0, 1.0, -3.0, 0.5, 0.1] + [0.0] * 14)
-    >>> round(upper_activity(noisy, 2.0, most=40).total_users)
-    150
-    """
-    return estimate_with_upper(noisy, scale, most)[1]
+    return estimate_with_upper(noisy, scale, max_records, priors)[0]
 
 
 def estimate_with_upper(
-    noisy: Floats, scale: float, most: int | None = None
+    noisy: Floats, scale: float, max_records: int | None = None, priors: Priors = PRIORS
 ) -> tuple[EstimatedActivity, EstimatedActivity]:
-    """Return :func:`estimate_activity` and :func:`upper_activity`, which have most of their work in common."""
-    usual = _fit_lognormal(noisy, scale, most)
-    users = _expected_users(noisy, scale, most, usual)
-    return spread_within_bins(users, scale, most), spread_within_bins(
-        _upper_users(noisy, scale, most, usual, users), scale, most
+    """Return :func:`estimate_activity`, and an upper estimate: the same with undetected heavier users.
+
+    >>> noisy = np.array([80.0, 43.0, -2.0, 20.0, 1.0, -3.0, 0.5, 0.1] + [0.0] * 14)
+    >>> [round(activity.total_users) for activity in estimate_with_upper(noisy, 2.0, max_records=40)]
+    [141, 150]
+    """
+    prior = _fit_lognormal(noisy, scale, max_records, priors.lognormal)
+    expected = _expected_users(noisy, scale, max_records, prior, priors.histogram)
+    upper = _upper_users(noisy, scale, max_records, prior, expected, priors)
+    return (
+        spread_within_bins(expected, scale, max_records, priors.histogram),
+        spread_within_bins(upper, scale, max_records, priors.histogram),
     )
 
 
 def _upper_users(
-    noisy: Floats, scale: float, most: int | None, prior: LognormalPosterior | None, expected: Floats
+    noisy: Floats,
+    scale: float,
+    max_records: int | None,
+    prior: LognormalPosterior | None,
+    expected: Floats,
+    priors: Priors,
 ) -> Floats:
-    """Return how many users each bin may have, where so many are expected."""
-    raised, size = expected.copy(), _possible_bins(most)
-    upper = np.maximum(noisy, 0.0) + UNDETECTED_SCALES * scale
-    clear = raised[:size] > CLEAR_SCALES * scale
+    """Return how many users each bin may have, where so many are expected.
+
+    Beyond the last clear bin, users may be a share of those of the bin before, or go on falling as between the
+    last clear bins, but ever faster; and no more than the noise may conceal.
+    """
+    tuned = priors.histogram
+    raised, size = expected.copy(), _possible_bins(max_records)
+    upper = np.maximum(noisy, 0.0) + tuned.undetected_scales * scale
+    clear = raised[:size] > tuned.clear_scales * scale
     if prior is not None:
-        perhaps = np.maximum(raised[:size], np.minimum(prior.possible(), upper[:size]))
-        perhaps = np.where(noisy[:size] > _POSSIBLE_SCALES * scale, upper[:size], perhaps)
+        perhaps = np.maximum(raised[:size], np.minimum(prior.possible(priors.lognormal), upper[:size]))
+        perhaps = np.where(noisy[:size] > tuned.possible_scales * scale, upper[:size], perhaps)
         raised[:size] = np.where(clear, raised[:size], perhaps)
-    share = _UNDETECTED_SHARE_UNBOUNDED if most is None else _UNDETECTED_SHARE
+    share = tuned.undetected_share_unbounded if max_records is None else tuned.undetected_share
     users, room_per_bin, last = raised.tolist(), upper.tolist(), int(clear.nonzero()[0].max(initial=-1))
     falling = users[last] / max(users[last - 1], 1.0) if last > 0 else 0.0
-    falling = falling if falling < _MAX_DECAY else 0.0
+    falling = falling if falling < tuned.max_decay else 0.0
     for place in range(last + 1, size):
         before = users[place - 1] if place > 0 else math.inf
-        falling *= _DECAY_FACTOR
+        falling *= tuned.decay_factor
         users[place] = max(users[place], min(max(share, falling) * before, room_per_bin[place]))
     return np.array(users)
 
 
-def _fit_lognormal(noisy: Floats, scale: float, most: int | None) -> LognormalPosterior | None:
-    """Fit what is usual to all bins that can hold anybody, unless there is no noise."""
-    size = _possible_bins(most)
-    return fit_lognormals(noisy[:size], scale, UPPER_ENDS[:size]) if scale > 0 else None
-
-
-def spread_within_bins(users: Floats, scale: float, most: int | None) -> EstimatedActivity:
+def spread_within_bins(
+    users: Floats, scale: float, max_records: int | None, priors: HistogramPriors = PRIORS.histogram
+) -> EstimatedActivity:
     """Spread the users of each bin over it, evenly on the scale of logarithms."""
-    points, places, inverses = _points_of_bins(most)
+    points, places, inverses = _points_of_bins(max_records, priors.points_per_bin)
     inside = (users > 0)[places]
     records = points[inside]
     return EstimatedActivity(records, users[places[inside]] / records / inverses[inside], scale)
 
 
-def _expected_users(noisy: Floats, scale: float, most: int | None, prior: LognormalPosterior | None) -> Floats:
-    """Return how many users to expect in each bin: as measured where that is clear, and as usual elsewhere."""
-    users = clean_histogram(noisy, scale, most)
+def _expected_users(
+    noisy: Floats,
+    scale: float,
+    max_records: int | None,
+    prior: LognormalPosterior | None,
+    priors: HistogramPriors,
+) -> Floats:
+    """Return how many users to expect in each bin: as measured where that is clear, else as the prior says."""
+    users = clean_histogram(noisy, scale, max_records, priors)
     if prior is None:
         return users
-    size, prior_mean = _possible_bins(most), prior.expected()
+    size, prior_mean = _possible_bins(max_records), prior.expected()
     gain = prior_mean**2 / (prior_mean**2 + 2 * scale**2)
     between = np.maximum(prior_mean + gain * (noisy[:size] - prior_mean), 0.0)
-    beyond = np.minimum(prior_mean * _TAIL_SHARE, 2 * scale)
-    beyond[beyond < _MIN_TAIL_USERS] = 0.0
+    beyond = np.minimum(prior_mean * priors.tail_share, 2 * scale)
+    beyond[beyond < priors.min_tail_users] = 0.0
     inside = np.arange(size) <= np.flatnonzero(users).max(initial=-1)
     expected = np.zeros(BINS)
     expected[:size] = np.where(
-        users[:size] > CLEAR_SCALES * scale, users[:size], np.where(inside, between, beyond)
+        users[:size] > priors.clear_scales * scale, users[:size], np.where(inside, between, beyond)
     )
     return expected
 
 
-def clean_histogram(noisy: Floats, scale: float, most: int | None = None) -> Floats:
-    """Return numbers of users that are nowhere negative, and zero beyond the run of bins that stands out."""
-    size = _possible_bins(most)
-    end = _significant_end(noisy[:size] / scale if scale > 0 else noisy[:size] * np.inf)
-    tidy = np.zeros(BINS)
-    tidy[:end] = _project_nonnegative(noisy[:end])
-    return tidy
+def clean_histogram(
+    noisy: Floats, scale: float, max_records: int | None = None, priors: HistogramPriors = PRIORS.histogram
+) -> Floats:
+    """Return numbers of users that are nowhere negative, and zero beyond the significant run of bins."""
+    size = _possible_bins(max_records)
+    end = _significant_end(noisy[:size] / scale if scale > 0 else noisy[:size] * np.inf, priors)
+    cleaned = np.zeros(BINS)
+    cleaned[:end] = _project_nonnegative(noisy[:end])
+    return cleaned
 
 
-def _possible_bins(most: int | None) -> int:
-    """Return how many bins can hold anybody."""
-    return BINS if most is None else sum(lower <= most for lower in _LOWER_ENDS)
+def _possible_bins(max_records: int | None) -> int:
+    """Return how many bins can hold any user."""
+    return BINS if max_records is None else sum(lower <= max_records for lower in _LOWER_ENDS)
 
 
-def _significant_end(scores: Floats) -> int:
-    """Return where the run of neighbours ends that stands out most; ``scores`` is in scales of noise.
+def _significant_end(scores: Floats, priors: HistogramPriors = PRIORS.histogram) -> int:
+    """Return where the most significant run of neighbours ends; ``scores`` is in scales of noise.
 
-    At its end every bin must stand out by itself. If no run does, a few bins at the beginning have to do. What
-    lies beyond a gap belongs to it if it more than makes up for the gap, and what is too large to be noise however
-    far it is.
+    The last bin of a run must be significant by itself. If no run is, a few first bins are taken. Bins beyond a
+    gap belong to the run if they more than make up for the gap, or are too large to be noise.
 
     >>> _significant_end(np.array([9.0, 1.0, 8.0, 2.5, 0.0, -1.0, 5.5]))
     3
@@ -280,24 +267,23 @@ def _significant_end(scores: Floats) -> int:
     >>> _significant_end(np.array([90.0, 0.5, -1.0, 0.0, 0.0, 0.0, 0.0, 10.0, 0.0]))
     8
     """
-    end = int(np.flatnonzero(scores > _CERTAIN_SCALES).max(initial=-1)) + 1
-    return max(_run_end(scores), end)
+    certain_end = int(np.flatnonzero(scores > priors.certain_scales).max(initial=-1)) + 1
+    return max(_run_end(scores, priors), certain_end)
 
 
-def _run_end(scores: Floats) -> int:
-    gains = np.nan_to_num(scores, nan=0.0, posinf=1e300, neginf=-1e300) - _RUN_SCALES
+def _run_end(scores: Floats, priors: HistogramPriors) -> int:
+    gains = np.nan_to_num(scores, nan=0.0, posinf=1e300, neginf=-1e300) - priors.run_scales
     sums = np.concatenate([[0.0], np.cumsum(gains)])
     runs = (sums - np.minimum.accumulate(sums))[1:]
     end = int(np.argmax(runs)) + 1
-    if runs[end - 1] < _MIN_RUN_SCALES:
-        return min(_DEFAULT_BINS, scores.size)
+    if runs[end - 1] < priors.min_run_scales:
+        return min(priors.default_bins, scores.size)
     first = int(np.argmin(sums[:end]))
-    most = first + int(np.argmax(scores[first:end]))
-    joined = most + 1
+    joined = first + int(np.argmax(scores[first:end])) + 1
     for place in range(joined, end):
         added = gains[joined : place + 1]
-        required = _MIN_SCALES_BEYOND_GAP if added.min() < 0 else 0.0
-        if scores[place] >= _SIGNIFICANT_SCALES and added.sum() >= required:
+        required = priors.min_scales_beyond_gap if added.min() < 0 else 0.0
+        if scores[place] >= priors.significant_scales and added.sum() >= required:
             joined = place + 1
     return joined
 
@@ -316,18 +302,98 @@ def _project_nonnegative(values: Floats) -> Floats:
 
 
 @cache
-def _points_of_bins(most: int | None) -> tuple[Floats, Places, Floats]:
-    """Return the numbers of records that stand for all bins, the bin of each, and what inverses there sum to."""
-    ends = (upper if most is None else min(upper, most) for upper in _LAST_OF_BINS)
-    bins = [_points_in_bin(lower, upper) for lower, upper in zip(_LOWER_ENDS, ends, strict=True) if lower <= upper]
+def _points_of_bins(max_records: int | None, points_per_bin: int) -> tuple[Floats, Places, Floats]:
+    """Return the numbers of records that represent all bins, the bin of each, and the sum of inverses there."""
+    ends = (upper if max_records is None else min(upper, max_records) for upper in _LAST_OF_BINS)
+    bins = [
+        _points_in_bin(lower, upper, points_per_bin)
+        for lower, upper in zip(_LOWER_ENDS, ends, strict=True)
+        if lower <= upper
+    ]
     places = np.repeat(np.arange(len(bins)), [points.size for points in bins])
     inverses = np.array([(1 / points).sum() for points in bins])
     return np.concatenate(bins), places, inverses[places]
 
 
-def _points_in_bin(lower: int, upper: int) -> Floats:
+def _points_in_bin(lower: int, upper: int, number: int) -> Floats:
     """Return some numbers of records from ``lower`` to ``upper``, evenly spread over the logarithm if many."""
-    if upper - lower < _POINTS:
+    if upper - lower < number:
         return np.arange(lower, upper + 1, dtype=np.float64)
-    middles = (np.arange(_POINTS) + 0.5) / _POINTS
+    middles = (np.arange(number) + 0.5) / number
     return np.asarray((lower - 0.5) * ((upper + 0.5) / (lower - 0.5)) ** middles)
+
+
+class LognormalPosterior(NamedTuple):
+    """How likely each lognormal distribution is, given noisy numbers of users, and its users in each bin.
+
+    ``shapes`` are shares of users per bin; ``total_deviation`` is the deviation of the total number of users.
+    """
+
+    weights: Floats
+    users: Floats
+    shapes: Floats
+    total_deviation: Floats
+
+    def expected(self) -> Floats:
+        """Return how many users to expect in each bin."""
+        return np.asarray(self.weights @ self.users)
+
+    def possible(self, priors: LognormalPriors = PRIORS.lognormal) -> Floats:
+        """Return an upper quantile of the users of each bin, over all distributions and their total numbers."""
+        likely = self.weights > priors.min_relative_weight * self.weights.max()
+        further = (
+            np.multiply.outer(self.total_deviation[likely], NORMAL_MIDPOINTS)[:, None, :]
+            * self.shapes[likely, :, None]
+        )
+        possible = self.users[likely, :, None] + further
+        users = np.moveaxis(possible, 1, 0).reshape(self.users.shape[1], -1)
+        order = np.argsort(users, axis=1)  # before they are cut off at zero: sorting is slow where many are equal
+        weights = np.repeat(self.weights[likely], NORMAL_MIDPOINTS.size)
+        below = np.cumsum(weights[order], axis=1) / NORMAL_MIDPOINTS.size
+        places = (below < priors.upper_quantile).sum(axis=1)
+        bins = np.arange(len(users))
+        return np.asarray(np.maximum(users[bins, order[bins, places]], 0.0))
+
+
+def _fit_lognormal(
+    noisy: Floats, scale: float, max_records: int | None, priors: LognormalPriors
+) -> LognormalPosterior | None:
+    """Fit lognormal distributions to all bins that can hold any user, unless there is no noise."""
+    size = _possible_bins(max_records)
+    return fit_lognormals(noisy[:size], scale, UPPER_ENDS[:size], priors) if scale > 0 else None
+
+
+def fit_lognormals(
+    noisy: Floats, scale: float, upper_ends: Integers, priors: LognormalPriors = PRIORS.lognormal
+) -> LognormalPosterior:
+    """Fit all candidates to noisy numbers of users per bin, with Laplace noise of that scale.
+
+    The first bins end at the ``upper_ends``; there may be one more, which is open.
+
+    >>> noisy = np.array([100.0, 210.0, 390.0, 205.0, 95.0, 20.0, 0.0, 40.0])
+    >>> posterior = fit_lognormals(noisy, 20.0, np.array([1, 2, 4, 8, 16, 32, 64, 128]))
+    >>> posterior.expected()[5:].round() < [60, 20, 5]
+    array([ True,  True,  True])
+    >>> fit_lognormals(noisy[:6], 20.0, np.array([1, 2, 4, 8, 16, 32])).possible().round().tolist()[4:]
+    [89.0, 12.0]
+    """
+    shapes, squares, logarithms = _lognormal_candidates(tuple(upper_ends.tolist()), noisy.size, priors)
+    users = np.maximum(shapes @ noisy / squares, 0.0)[:, None] * shapes
+    likelihood = logarithms - np.abs(noisy - users).sum(axis=1) / scale
+    weights = np.exp(likelihood - likelihood.max())
+    return LognormalPosterior(np.asarray(weights / weights.sum()), users, shapes, scale * np.sqrt(2 / squares))
+
+
+@cache
+def _lognormal_candidates(
+    upper_ends: tuple[int, ...], bins: int, priors: LognormalPriors
+) -> tuple[Floats, Floats, Floats]:
+    """Return each candidate's share of users per bin, the sum of its squares, and the log of its prior."""
+    log_ends = np.log2([0.5, *(end + 0.5 for end in upper_ends)])
+    medians, spreads = (grid.ravel() for grid in np.meshgrid(priors.medians, priors.spreads, indexing="ij"))
+    below = np.vectorize(math.erf)((log_ends - medians[:, None]) / (spreads[:, None] * math.sqrt(2)))
+    inside = np.diff(below, axis=1, append=1.0)[:, :bins]
+    prior = ((medians - priors.median[0]) / priors.median[1]) ** 2
+    prior += ((spreads - priors.spread[0]) / priors.spread[1]) ** 2
+    shapes = inside / np.maximum(inside.sum(axis=1, keepdims=True), 1e-12)
+    return shapes, np.maximum((shapes**2).sum(axis=1), 1e-12), np.asarray(-prior / 2)

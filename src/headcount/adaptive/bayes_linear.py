@@ -1,10 +1,10 @@
-"""Bayes linear (Gaussian-linear) update: users of each size in each popularity class from noisy sums.
+"""Bayes linear (Gaussian-linear) updates: posterior mean and variance, given noisy linear observations.
 
-What is expected of a class is given up to its height. How far the truth is from that is unknown but smooth: its
-logarithm goes up or down along a line, with a slope that nobody knows, and wanders by a random step from each size
-to the next. Means and covariances of that are carried over to the sums themselves, where the noise is; so the best
-estimate is linear in what was measured, nothing is made of the logarithm of a noisy number, and sums are right on
-average. How likely what was measured is says which expectation, slopes and steps fit.
+The best linear estimate needs only means and covariances. No logarithm of a noisy number is taken, and sums are
+right on average. :func:`update` is for noisy values of the quantities themselves: users by size
+(:mod:`headcount.adaptive.scale_up`) and refined counts (:mod:`headcount.adaptive.refinement`).
+:func:`update_many` is for noisy linear combinations of them, with many priors at once, and says how likely each
+prior makes the measurements: class profiles (:mod:`headcount.adaptive.class_scale_up`).
 
 Reference
     M. Goldstein, D. Wooff. Bayes Linear Statistics: Theory and Methods. Wiley, 2007.
@@ -18,85 +18,60 @@ import numpy as np
 
 from headcount._internal.arrays import Floats
 
-_TOTAL_DEVIATION = 0.1  # how far the height of a class may be off, relatively
-_MAX_LOG_COVARIANCE = 3.0  # variance of a logarithm beyond which nothing more is allowed for
-_MIN_RATIO, _MAX_RATIO = 0.2, 5.0  # of the ratio that is expected: what more noise says is not believed
-_MAX_LOG_VARIANCE = 1.0  # variance of the logarithm of a ratio of which nothing is known
-
 
 @dataclass(frozen=True, eq=False)
-class ClassMeasurements:
-    """What was released: of each class (rows) at each size, and what all its people weigh.
+class LinearPosterior:
+    """Posterior mean and covariance."""
 
-    ``weights`` says what a person weighs at each size, and ``noise`` and ``weighed_variance`` are variances.
-    """
-
-    sums: Floats
-    noise: float
-    weighed: Floats
-    weighed_variance: Floats
-    weights: Floats
-
-
-def random_walk_covariance(octaves: Floats) -> Floats:
-    """Return the covariance of a walk that starts at octave 0 and takes a step of deviation 1 an octave.
-
-    >>> random_walk_covariance(np.array([-1.0, 0.0, 2.0, 3.0])).tolist()
-    [[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 2.0, 2.0], [0.0, 0.0, 2.0, 3.0]]
-    """
-    far, side = np.abs(octaves), np.sign(octaves)
-    return np.asarray(np.where(np.equal.outer(side, side), np.minimum.outer(far, far), 0.0))
-
-
-@dataclass(frozen=True, eq=False)
-class ClassEstimates:
-    """What each class has at each size, given each of several expectations, and how well each of them fits."""
-
-    expected: Floats
     mean: Floats
     covariance: Floats
-    log_likelihood: Floats
 
-    def log_ratios(self, above: Floats, below: Floats) -> tuple[Floats, Floats]:
-        """Return the logarithm of the ratio of two weighted sums over sizes, and its variance."""
-        denominator = np.maximum(self.mean @ below, _MIN_RATIO * (self.expected @ below))
-        prior_ratio = (self.expected @ above) / (self.expected @ below)
-        ratio = np.clip(self.mean @ above / denominator, _MIN_RATIO * prior_ratio, _MAX_RATIO * prior_ratio)
-        gradient = above / (ratio * denominator)[..., None] - below / denominator[..., None]
-        variance = ((gradient[..., None, :] @ self.covariance)[..., 0, :] * gradient).sum(axis=-1)
-        return np.log(ratio), np.clip(variance, 0.0, _MAX_LOG_VARIANCE)
+    @property
+    def deviation(self) -> Floats:
+        """The standard deviation of each value."""
+        return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
 
 
-def estimate_classes(measured: ClassMeasurements, expected: Floats, covariance: Floats) -> ClassEstimates:
-    """Estimate what each class has at each size, for each of the expectations.
+def update(
+    prior_mean: Floats, prior_covariance: Floats, measured: Floats, noise_covariance: Floats
+) -> LinearPosterior:
+    """Combine what is expected of some values with noisy measurements of them.
 
-    ``expected`` has parts of people that sum to 1, and ``covariance`` the covariance of their logarithms: the last
-    axes of both are sizes, the one before that of ``expected`` is classes, and the first one possibilities.
-
-    >>> sums, weighed = np.array([[60.0, 45.0]]), np.array([100.0])
-    >>> measured = ClassMeasurements(sums, 100.0, weighed, np.array([1.0]), np.ones(2))
-    >>> alike = np.array([[[0.5, 0.5]]])
-    >>> estimate_classes(measured, alike, random_walk_covariance(np.array([0.0, 1.0]))).mean.round().tolist()
-    [[[52.0, 48.0]]]
+    >>> posterior = update(np.zeros(1), np.eye(1), np.array([4.0]), 3 * np.eye(1))
+    >>> posterior.mean.tolist(), posterior.covariance.tolist()
+    ([1.0], [[0.75]])
     """
-    size, weights = expected.shape[-1], measured.weights
-    totals = measured.weighed / np.maximum(expected @ weights, 1e-12)
-    prior_mean = totals[..., None] * expected
-    prior_covariance = np.expm1(np.minimum(covariance, _MAX_LOG_COVARIANCE)) + _TOTAL_DEVIATION**2
-    prior_covariance = (prior_mean[..., :, None] * prior_mean[..., None, :]) * (
-        prior_covariance if covariance.ndim == 2 else prior_covariance[:, None]
-    )
-    observation = np.vstack([np.eye(size), weights])
+    gain = np.linalg.solve(prior_covariance + noise_covariance, prior_covariance).T
+    mean = prior_mean + gain @ (measured - prior_mean)
+    return LinearPosterior(mean, prior_covariance - gain @ prior_covariance)
+
+
+def update_many(
+    prior_mean: Floats,
+    prior_covariance: Floats,
+    observation: Floats,
+    measured: Floats,
+    noise_variances: Floats,
+) -> tuple[LinearPosterior, Floats]:
+    """Combine priors with noisy linear measurements; return posteriors, and the log likelihood of each prior.
+
+    A row of ``observation`` says how much of each value a measurement has. The last axes of both means are the
+    values and the measurements; the axes before are batches.
+
+    >>> prior = np.zeros((1, 1, 1)), np.eye(1)[None, None]
+    >>> posterior, likelihood = update_many(*prior, np.eye(1), np.array([[4.0]]), np.array([[3.0]]))
+    >>> posterior.mean.tolist(), posterior.covariance.tolist(), likelihood.round(3).tolist()
+    ([[[1.0]]], [[[[0.75]]]], [[-2.693]])
+    """
     cross_covariance = prior_covariance @ observation.T
-    noise_variances = np.column_stack([np.full_like(measured.sums, measured.noise), measured.weighed_variance])
-    residual_covariance = observation @ cross_covariance + np.eye(size + 1) * noise_variances[:, None, :]
-    residual = np.column_stack([measured.sums, measured.weighed]) - prior_mean @ observation.T
+    noise_covariance = np.eye(len(observation)) * noise_variances[:, None, :]
+    residual_covariance = observation @ cross_covariance + noise_covariance
+    residual = measured - prior_mean @ observation.T
     inverse = np.linalg.inv(residual_covariance)
     weighted_residual = (inverse @ residual[..., None])[..., 0]
     log_likelihood = -((residual * weighted_residual).sum(axis=-1) + np.linalg.slogdet(residual_covariance)[1]) / 2
-    return ClassEstimates(
-        expected=prior_mean,
+    posterior = LinearPosterior(
         mean=prior_mean + (cross_covariance @ weighted_residual[..., None])[..., 0],
         covariance=prior_covariance - cross_covariance @ inverse @ np.swapaxes(cross_covariance, -1, -2),
-        log_likelihood=log_likelihood.sum(axis=-1),
     )
+    return posterior, log_likelihood

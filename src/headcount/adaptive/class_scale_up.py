@@ -2,17 +2,17 @@
 
 The factors without a measured profile, from a model alone, are in scale_up.
 
-A heavy user's records count in part. How much an item's heavy count has to be scaled up depends on how active the
-people are who have it, and that differs between items: everybody has what is popular, few others have the rest. So
-items are put into classes of released popularity, and for each class it is released what share of their records
-people of each size have in it (:mod:`headcount.bounds.counts.class_profile`). Single numbers of these are too
-noisy to divide by. So the share of a class is expected to change with size as s · exp(β · octave): s is what it
-would be if all drew from one popularity and counted once (or a part of that), β lies on a line over popularity,
-and all classes together have what people have. From there shares are taken to wander
-(:mod:`headcount.adaptive.bayes_linear`). Ratios are averaged over all that fits.
+A heavy user's records count in part. How much an item's heavy count has to be scaled up depends on how active its
+users are, and that differs between items: all users have what is popular, few others have the rest. So items are
+put into classes of noisy popularity, and the share of their records that users of each size have in each class is
+released (:mod:`headcount.bounds.counts.class_profile`). Single numbers of these are too noisy to divide by. So the
+share of a class is expected to change with size as s · exp(β · octave): s is the share if all drew from one
+popularity and counted once (or a power of that), β lies on a line over popularity, and all classes together have
+what users have. The logarithm of the truth differs from that by a line of unknown slope and a random walk over
+sizes. Means and covariances are carried over to the sums themselves, where the noise is
+(:mod:`headcount.adaptive.bayes_linear`), and factors are averaged over all candidates by how well they fit.
 
-Items of one class differ as well, which nothing that is released tells: by how much was found on public logs
-(docs/methods/adaptive.md).
+Items of one class differ as well, which no release tells: by how much was found on public logs.
 
 Only released numbers are used.
 """
@@ -22,101 +22,44 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from headcount._internal.arrays import Flags, Floats, Integers
+from headcount._internal.arrays import Floats, Integers
 from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.bayes_linear import ClassMeasurements, estimate_classes, random_walk_covariance
-from headcount.adaptive.scale_up import POPULARITIES, Norm, inclusion_chances, weights
-from headcount.adaptive.users_by_size import UsersBySize, estimate_users_by_size, fit_fractional_users
+from headcount.adaptive.bayes_linear import LinearPosterior, update_many
+from headcount.adaptive.priors import PRIORS, Priors, ProfilePriors
+from headcount.adaptive.scale_up import (
+    POPULARITIES,
+    MeasuredRatios,
+    Norm,
+    UsersBySize,
+    estimate_users_by_size,
+    fit_fractional_users,
+    inclusion_chances,
+    log_popularity,
+    weights,
+)
 from headcount.bounds.counts.activity_histogram import UPPER_ENDS
 
 Places = Integers
 
-_MAX_CLASSES = 16
-_MIN_CLASS_SCALES = 20.0  # scales of noise that the people of a class must come to
-_SINGLE_ITEM_CLASSES = 5  # so many classes may be of one item
-_GROWTH = 1.3  # how much larger classes get after these
-
-# what is expected: powers of the shape, and how slopes change with popularity
-_POWERS, _TILTS = (0.0, 0.5, 1.0), np.linspace(-0.2, 0.2, 9)
-_TILT_DEVIATION = 0.1  # its deviation, before anything is measured
-_ROUNDS = 4  # in which what is expected of all classes comes to the people there are
-# how far classes are from that: deviations of their own slopes, and of steps from size to size
-_SLOPE_DEVIATIONS, _STEP_DEVIATIONS = (0.02, 0.05, 0.1, 0.2), (0.05, 0.1, 0.2)
-_INITIAL_WALK = (0.05, 0.1)
-_WEIGHED_DEVIATION = 0.1  # how far shrunken counts of a class may be off in sum, relatively
-# deviation of the steps that items of one class take apart from each other: of few items, and of more than so many
-_FEW_STEP, _ITEMS_STEP, _FEW = 0.25, 0.35, 8
-_POINTS = 60
-
 
 @dataclass(frozen=True, eq=False)
 class ReleasedProfile:
-    """What was released: one row a size, one column a class, with Laplace noise of a scale, in people."""
+    """The released profile: a row per size, a column per class, with Laplace noise of a scale, in users."""
 
     sums: Floats
     scale: float
     classes: Places
 
 
-class Ratios(Protocol):
-    """How much weighted counts of heavy users amount to in full."""
+def assign_popularity_classes(users: Floats, scale: float, priors: ProfilePriors = PRIORS.profile) -> Places:
+    """Put items into classes by popularity, so that each class exceeds the noise.
 
-    def at(self, weighed: Floats, where: slice | Integers) -> tuple[Floats, Floats]:
-        """Return the ratio of each of some items, which weigh so much, and how far it may be off, relatively."""
-        ...
-
-    def shared(self, weighed: Floats, where: slice | Integers) -> Floats:
-        """Return how far it may be off together with those of items as popular."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredRatios:
-    """By popularity, linear between points of its logarithm; classes of one item have their own.
-
-    ``item_deviation`` is the part of ``deviation`` by which items as popular differ from each other.
-    """
-
-    classes: Places
-    single_item: Flags  # of classes
-    own: Floats
-    own_deviation: Floats
-    points: Floats
-    curve: Floats
-    deviation: Floats
-    item_deviation: Floats
-    limit: int
-
-    def at(self, weighed: Floats, where: slice | Integers) -> tuple[Floats, Floats]:
-        """Return the ratio of each of some items, and how far it may be off, relatively."""
-        classes, at = self.classes[where], _log_popularity(weighed, self.limit)
-        single_item = self.single_item[classes]
-        return (
-            np.where(single_item, self.own[classes], np.interp(at, self.points, self.curve)),
-            np.where(single_item, self.own_deviation[classes], np.interp(at, self.points, self.deviation)),
-        )
-
-    def shared(self, weighed: Floats, where: slice | Integers) -> Floats:
-        """Return how far it may be off together with those of items as popular, relatively."""
-        classes, at = self.classes[where], _log_popularity(weighed, self.limit)
-        rest = np.sqrt(np.maximum(self.deviation**2 - self.item_deviation**2, 0.0))
-        return np.where(self.single_item[classes], self.own_deviation[classes], np.interp(at, self.points, rest))
-
-
-def _log_popularity(weighed: Floats, limit: int) -> Floats:
-    """Return how popular items are: the logarithm of how many people weigh as much."""
-    return np.asarray(np.log(np.maximum(weighed, 1e-6 * limit) / limit))
-
-
-def assign_popularity_classes(users: Floats, scale: float) -> Places:
-    """Put items into classes by how many people's records they have, so that each class stands out of the noise.
-
-    ``users`` says how much of heavy users each item has, all of a user's records together making one. The most
-    popular items are classes by themselves if they have enough.
+    ``users`` are the heavy users of each item, all of a user's records together counting as one. The most popular
+    items are classes by themselves if they have enough.
 
     >>> assign_popularity_classes(np.array([1.0, 900.0, 20.0, 300.0, 60.0]), 4.0).tolist()
     [2, 0, 2, 1, 2]
@@ -124,15 +67,15 @@ def assign_popularity_classes(users: Floats, scale: float) -> Places:
     order = np.argsort(-users, kind="stable")
     summed = users[order]
     np.cumsum(np.maximum(summed, 0.0, out=summed), out=summed)
-    enough, starts, fewest = _MIN_CLASS_SCALES * scale, [0], 1.0
-    while len(starts) < _MAX_CLASSES:
+    enough, starts, fewest = priors.min_class_scales * scale, [0], 1.0
+    while len(starts) < priors.max_classes:
         before = summed[starts[-1] - 1] if starts[-1] else 0.0
         end = max(int(np.searchsorted(summed, before + enough)) + 1, starts[-1] + int(fewest))
         if end >= summed.size or summed[-1] - summed[end - 1] < enough:
             break
         starts.append(end)
-        if len(starts) > _SINGLE_ITEM_CLASSES:
-            fewest = fewest * _GROWTH + 0.5
+        if len(starts) > priors.single_item_classes:
+            fewest = fewest * priors.class_growth + 0.5
     classes = np.empty(users.size, dtype=np.int64)
     for number, (start, end) in enumerate(pairwise([*starts, users.size])):
         classes[order[start:end]] = number
@@ -142,16 +85,17 @@ def assign_popularity_classes(users: Floats, scale: float) -> Places:
 def fit_ratios(
     weighed: Floats,
     heavy: EstimatedActivity,
-    limit: int,
+    threshold: int,
     norm: Norm,
     released: ReleasedProfile,
     variance: float,
     *,
     squares: bool = False,
+    priors: Priors = PRIORS,
 ) -> MeasuredRatios:
     """Return how to scale up: ``weighed`` are shrunken weighted counts of heavy users, with noise of a variance.
 
-    ``squares`` says that people's sizes are sums of squares.
+    ``squares`` says that users' sizes are sums of squares.
 
     >>> rng = np.random.default_rng(1)
     >>> heavy = EstimatedActivity(np.array([16.0, 64.0]), np.array([3000.0, 1000.0]))
@@ -162,12 +106,12 @@ def fit_ratios(
     >>> model.at(weighed, slice(None))[0].round(1).tolist()
     [5.1, 9.3]
     """
-    model = _ClassModel.build(weighed, heavy, limit, norm, released, variance, squares=squares)
+    model = _ClassModel.build(weighed, heavy, threshold, norm, released, variance, squares=squares, priors=priors)
     fit = _average_fits(model)
     common = model.users_by_size.relative_deviation(model.records, model.measured.weights)
-    # items of a class of many lie on the curve that is expected, moved as far as the classes around them are
-    first, last = _log_popularity(np.array([weighed.min(), weighed.max()]), limit) - model.centre
-    points = np.linspace(min(first, model.popularity.min()) - 0.01, last + 0.01, _POINTS)
+    # items of a large class lie on the expected curve, moved as far as the classes around them
+    first, last = log_popularity(np.array([weighed.min(), weighed.max()]), threshold) - model.centre
+    points = np.linspace(min(first, model.popularity.min()) - 0.01, last + 0.01, model.priors.curve_points)
     order = np.argsort(model.popularity)
     prior, expected = fit.expected(model, model.popularity, points)
     sorted_popularity, shifts = model.popularity[order], (fit.logarithms - prior)[order]
@@ -183,13 +127,90 @@ def fit_ratios(
         curve=np.exp(curve),
         deviation=np.sqrt(between + common**2),
         item_deviation=np.sqrt(differ),
-        limit=limit,
+        threshold=threshold,
     )
 
 
 @dataclass(frozen=True, eq=False)
+class ClassMeasurements:
+    """What was measured: each class (rows) at each size, and the weighted counts of all its users.
+
+    ``weights`` are those of a user at each size; ``noise`` and ``weighed_variance`` are variances.
+    """
+
+    sums: Floats
+    noise: float
+    weighed: Floats
+    weighed_variance: Floats
+    weights: Floats
+
+
+def random_walk_covariance(octaves: Floats) -> Floats:
+    """Return the covariance of a walk that starts at octave 0 and takes a step of deviation 1 an octave.
+
+    >>> random_walk_covariance(np.array([-1.0, 0.0, 2.0, 3.0])).tolist()
+    [[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 2.0, 2.0], [0.0, 0.0, 2.0, 3.0]]
+    """
+    far, side = np.abs(octaves), np.sign(octaves)
+    return np.asarray(np.where(np.equal.outer(side, side), np.minimum.outer(far, far), 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassEstimates:
+    """What each class has at each size, given each of several expectations, and how well each of them fits."""
+
+    expected: Floats
+    posterior: LinearPosterior
+    log_likelihood: Floats
+
+    def log_ratios(
+        self, above: Floats, below: Floats, priors: ProfilePriors = PRIORS.profile
+    ) -> tuple[Floats, Floats]:
+        """Return the logarithm of the ratio of two weighted sums over sizes, and its variance."""
+        mean, (lowest, highest) = self.posterior.mean, priors.ratio_range
+        denominator = np.maximum(mean @ below, lowest * (self.expected @ below))
+        prior_ratio = (self.expected @ above) / (self.expected @ below)
+        ratio = np.clip(mean @ above / denominator, lowest * prior_ratio, highest * prior_ratio)
+        gradient = above / (ratio * denominator)[..., None] - below / denominator[..., None]
+        variance = ((gradient[..., None, :] @ self.posterior.covariance)[..., 0, :] * gradient).sum(axis=-1)
+        return np.log(ratio), np.clip(variance, 0.0, priors.max_log_variance)
+
+
+def estimate_classes(
+    measured: ClassMeasurements, expected: Floats, covariance: Floats, priors: ProfilePriors = PRIORS.profile
+) -> ClassEstimates:
+    """Estimate each class at each size, for each of the expectations.
+
+    ``expected`` has shares of users that sum to 1, and ``covariance`` the covariance of their logarithms: the last
+    axes of both are sizes, the one before that of ``expected`` is classes, and the first one candidates.
+
+    >>> sums, weighed = np.array([[60.0, 45.0]]), np.array([100.0])
+    >>> measured = ClassMeasurements(sums, 100.0, weighed, np.array([1.0]), np.ones(2))
+    >>> alike = np.array([[[0.5, 0.5]]])
+    >>> estimates = estimate_classes(measured, alike, random_walk_covariance(np.array([0.0, 1.0])))
+    >>> estimates.posterior.mean.round().tolist()
+    [[[52.0, 48.0]]]
+    """
+    size, weights = expected.shape[-1], measured.weights
+    totals = measured.weighed / np.maximum(expected @ weights, 1e-12)
+    prior_mean = totals[..., None] * expected
+    relative_covariance = np.expm1(np.minimum(covariance, priors.max_log_covariance)) + priors.total_deviation**2
+    prior_covariance = (prior_mean[..., :, None] * prior_mean[..., None, :]) * (
+        relative_covariance if covariance.ndim == 2 else relative_covariance[:, None]
+    )
+    posterior, log_likelihood = update_many(
+        prior_mean,
+        prior_covariance,
+        observation=np.vstack([np.eye(size), weights]),
+        measured=np.column_stack([measured.sums, measured.weighed]),
+        noise_variances=np.column_stack([np.full_like(measured.sums, measured.noise), measured.weighed_variance]),
+    )
+    return ClassEstimates(prior_mean, posterior, log_likelihood.sum(axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
 class _ClassModel:
-    """What is known before shares are fitted: sizes that people are at, classes, and what was measured of them."""
+    """What is known before shares are fitted: sizes of users, classes, and what was measured of them."""
 
     records: Floats
     users_by_size: UsersBySize
@@ -198,99 +219,102 @@ class _ClassModel:
     popularity: Floats
     centre: float
     heavy: EstimatedActivity
-    limit: int
+    threshold: int
     norm: Norm
+    priors: ProfilePriors
 
     @classmethod
     def build(
         cls,
         weighed: Floats,
         heavy: EstimatedActivity,
-        limit: int,
+        threshold: int,
         norm: Norm,
         released: ReleasedProfile,
         variance: float,
         *,
         squares: bool,
+        priors: Priors,
     ) -> _ClassModel:
-        first = limit.bit_length() - 1
+        tuned = priors.profile
+        first = threshold.bit_length() - 1
         last = max(int(np.ceil(np.log2(heavy.records.max()))), first + 1)
         rows = slice(first, min(last, UPPER_ENDS.size - 1) + 1)
         records = UPPER_ENDS[rows].astype(np.float64)
         sizes = np.bincount(released.classes).astype(np.float64)
         sums = np.asarray(np.bincount(released.classes, weights=weighed), dtype=np.float64)
-        logs = _log_popularity(sums / sizes, limit)
+        logs = log_popularity(sums / sizes, threshold)
         centre = float((logs * sums).sum() / max(sums.sum(), 1e-9))
         measured, noise = released.sums[rows].T, 2 * released.scale**2
+        by_size = measured.sum(axis=0)
+        sum_deviation = tuned.weighted_deviation * sums
+        shrunken_variance = tuned.weighted_noise_share * sizes * variance
         return cls(
             records=records,
-            users_by_size=fit_fractional_users(heavy, records, measured.sum(axis=0))
+            users_by_size=fit_fractional_users(heavy, records, by_size, priors.sizes)
             if squares
-            else estimate_users_by_size(heavy, records, measured.sum(axis=0), noise * sizes.size),
+            else estimate_users_by_size(heavy, records, by_size, noise * sizes.size, priors.sizes),
             measured=ClassMeasurements(
                 sums=measured,
                 noise=noise,
                 weighed=sums,
-                weighed_variance=0.7 * sizes * variance
-                + (_WEIGHED_DEVIATION * sums) ** 2 * (sizes > 1)
-                + limit**2,
-                weights=weights(records, limit, norm) * records,
+                weighed_variance=shrunken_variance + sum_deviation**2 * (sizes > 1) + threshold**2,
+                weights=weights(records, threshold, norm) * records,
             ),
             sizes=sizes,
             popularity=logs - centre,
             centre=centre,
             heavy=heavy,
-            limit=limit,
+            threshold=threshold,
             norm=norm,
+            priors=tuned,
         )
 
     @cached_property
     def octaves(self) -> Floats:
-        """The sizes on the scale that slopes are on, from the middle of all people."""
+        """The logarithms of sizes, from the mean of all users."""
         logs, users = np.log2(self.records), self.users_by_size.users
         return np.asarray(logs - (users * logs).sum() / users.sum())
 
     @property
     def item_deviation(self) -> Floats:
-        """How far the ratios of items of one class are from each other, relatively: less where all are popular."""
-        full, weighed = (
-            self.users_by_size.users * size_weights for size_weights in (self.records, self.measured.weights)
-        )
+        """The relative deviation of the factors of items of one class: less where all are popular."""
+        full = self.users_by_size.users * self.records
+        weighed = self.users_by_size.users * self.measured.weights
         gradient = full / full.sum() - weighed / weighed.sum()
-        steps = np.where(self.sizes > _FEW, _ITEMS_STEP, _FEW_STEP)
-        return np.asarray(
-            steps * min(float(np.sqrt(gradient @ random_walk_covariance(self.octaves) @ gradient)), 1.0)
-        )
+        large = self.sizes > self.priors.few_items
+        steps = np.where(large, self.priors.many_items_step, self.priors.few_items_step)
+        variance = gradient @ random_walk_covariance(self.octaves) @ gradient
+        return np.asarray(steps * min(float(np.sqrt(variance)), 1.0))
 
     @cached_property
     def weighed_by_popularity(self) -> Floats:
-        """What items weigh whose popularity is each of ``POPULARITIES``, if all draw alike and count once."""
+        """The weighted counts of items of each of ``POPULARITIES``, if all draw alike and count once."""
         heavy = self.heavy
-        user_weights = heavy.users * weights(heavy.records, self.limit, self.norm)
+        user_weights = heavy.users * weights(heavy.records, self.threshold, self.norm)
         return np.asarray(inclusion_chances(heavy, POPULARITIES) @ user_weights)
 
     def shapes_at(self, popularity: Floats) -> Floats:
         """Return how the share of items of that popularity falls with size, if all draw alike and count once."""
-        weighed = np.exp(popularity + self.centre) * self.limit
+        weighed = np.exp(popularity + self.centre) * self.threshold
         draws = np.multiply.outer(np.interp(weighed, self.weighed_by_popularity, POPULARITIES), self.records)
         return np.asarray(np.where(draws > 0, -np.expm1(-draws) / np.maximum(draws, 1e-300), 1.0))
 
     def expected(self, tilts: Floats, powers: Floats) -> tuple[Floats, Floats]:
-        """Return which part of the people of each class is at each size, for tilts and powers of the shape.
+        """Return the share of the users of each class at each size, for tilts and powers of the shape.
 
-        People have all their records in some class. So what all classes have at a size is brought to the people
-        who are there: beside it is returned what that took.
+        Users have all their records in some class. So the sum of all classes at a size is fitted to the users
+        there; the users that this takes are returned as well.
         """
         users = np.maximum(self.users_by_size.users, 1e-9 * self.users_by_size.users.sum())
         whole, adjusted_users = users.sum(), np.broadcast_to(users, (tilts.size, users.size))
         profile = self.size_profile(tilts, powers, self.popularity)
-        for _ in range(_ROUNDS):
+        for _ in range(self.priors.rounds):
             size_shares = profile.distribute(adjusted_users)
             heights = self.measured.weighed / (size_shares @ self.measured.weights)
             sums = (heights[..., None] * size_shares).sum(axis=1)
-            adjusted_users = (
-                adjusted_users * users / np.maximum(sums / sums.sum(axis=1, keepdims=True) * whole, 1e-300)
-            )
+            modelled = sums / sums.sum(axis=1, keepdims=True) * whole
+            adjusted_users = adjusted_users * users / np.maximum(modelled, 1e-300)
         return profile.distribute(adjusted_users), adjusted_users
 
     def size_profile(self, tilts: Floats, powers: Floats, popularity: Floats) -> _SizeProfile:
@@ -307,14 +331,14 @@ class _SizeProfile(NamedTuple):
     slopes: Floats
 
     def distribute(self, users: Floats) -> Floats:
-        """Return which part of their people is at each size, where so many people are there."""
+        """Return the share of their users at each size, where so many users are there."""
         unnormalised = users[:, None] * self.shapes * self.slopes
         return np.asarray(unnormalised / unnormalised.sum(axis=-1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """What is expected, on average over all that fits; and the ratio of each class, with its variance."""
+    """The expectation, averaged over all candidates; and the log factor of each class, with its variance."""
 
     power: float
     tilt: float
@@ -322,7 +346,7 @@ class _Fit:
     variances: Floats
 
     def expected(self, model: _ClassModel, *popularities: Floats) -> list[Floats]:
-        """Return the logarithms of the ratios that are expected of items of each of these popularities."""
+        """Return the expected log factors of items of each of these popularities."""
         tilt, power = np.array([self.tilt]), np.array([self.power])
         adjusted_users = model.expected(tilt, power)[1]
         parts = (
@@ -333,26 +357,26 @@ class _Fit:
 
 
 def _average_fits(model: _ClassModel) -> _Fit:
-    """Weigh all expectations by how well they fit, and average over them what they make of each class."""
-    powers, tilts = (np.array(values) for values in zip(*product(_POWERS, _TILTS), strict=True))
-    log_prior = -((tilts / _TILT_DEVIATION) ** 2) / 2
+    """Weight all expectations by how well they fit, and average the factors of each class over them."""
+    priors = model.priors
+    powers, tilts = (np.array(values) for values in zip(*product(priors.powers, priors.tilts), strict=True))
+    log_prior = -((tilts / priors.tilt_deviation) ** 2) / 2
     expected, _ = model.expected(tilts, powers)
     steps, lines = random_walk_covariance(model.octaves), np.outer(model.octaves, model.octaves)
 
     def log_covariance(own_slope: float, step: float) -> Floats:
         return np.asarray(own_slope**2 * lines + step**2 * steps)
 
-    first = estimate_classes(model.measured, expected, log_covariance(*_INITIAL_WALK))
+    first = estimate_classes(model.measured, expected, log_covariance(*priors.initial_walk), priors)
     best = expected[[int(np.argmax(first.log_likelihood + log_prior))]]
-    further = np.stack(
-        [log_covariance(*deviations) for deviations in product(_SLOPE_DEVIATIONS, _STEP_DEVIATIONS)]
-    )
-    posterior_weights = _softmax(
-        estimate_classes(model.measured, np.repeat(best, len(further), axis=0), further).log_likelihood
-    )
-    estimates = estimate_classes(model.measured, expected, np.tensordot(posterior_weights, further, axes=1))
+    walks = product(priors.slope_deviations, priors.step_deviations)
+    covariances = np.stack([log_covariance(*deviations) for deviations in walks])
+    repeated = np.repeat(best, len(covariances), axis=0)
+    fits = estimate_classes(model.measured, repeated, covariances, priors)
+    covariance = np.tensordot(_softmax(fits.log_likelihood), covariances, axes=1)
+    estimates = estimate_classes(model.measured, expected, covariance, priors)
     posterior_weights = _softmax(estimates.log_likelihood + log_prior)
-    logarithms, variances = estimates.log_ratios(model.records, model.measured.weights)
+    logarithms, variances = estimates.log_ratios(model.records, model.measured.weights, priors)
     mean = np.log(posterior_weights @ np.exp(logarithms))
     return _Fit(
         power=float(posterior_weights @ powers),

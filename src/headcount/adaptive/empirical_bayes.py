@@ -32,62 +32,15 @@ import numpy as np
 
 from headcount._internal.arrays import Bytes, Floats, Integers
 from headcount.accounting.noise_distributions import NoiseDistribution
-from headcount.adaptive.blocks import BLOCK, NoisyPair, blocks
+from headcount.adaptive.posterior import BLOCK, NoisyPair, Posterior, blocks
+from headcount.adaptive.priors import PRIORS, ShrinkagePriors
 
 Places = Integers
 
-# all in standard deviations of the noise
-_FINE_UP_TO = 8.5  # up to here the grid of true counts is fine
-_MIN_CLEAR = 6.8  # a noisy count above this is taken as it is, if there are few
-_CLEAR_MARGIN = 1.4  # and above this beyond the largest noise that so many counts have
-_FIRST = 0.045  # the smallest true count above zero
-_NEGLIGIBLE_COUNT = 0.25  # where an interval would begin below this, it begins at zero
-_MIN_DISCRETE_STEP = 0.5  # steps of true counts larger than this are told apart one by one
-_FINE_POINTS = 80
-_FINE = np.concatenate([[0.0], np.geomspace(_FIRST, _FINE_UP_TO, _FINE_POINTS)])
-_COARSE_RATIO = 1.12
-_CELL = 0.12  # noisy counts are told apart to this
-_CELL_RATIO = 1.03  # and relative to their size above the fine part
-_LOG_RATIO = np.log(_CELL_RATIO)
-_EVEN_CELLS = round(_FINE_UP_TO / _CELL)
-
-_MARGINAL_STEPS = 25, 100  # at least and at most, by how many counts there are
-_COUNTS_PER_STEP = 500
-_UNIFORM_WEIGHT = 3e-4  # of all counts, that may be of any size: or those too large for the prior would all be one
-_STEEPEST = 500.0  # fall of a prior that starts with next to nothing
+_STEEPEST = 500.0  # rate per deviation of the noise: of an exponential prior
 _HALVINGS = 60
-_FARTHEST = -30.0  # a mean below zero by more deviations is as good as this
-_JOINT_STEPS = 10
+_FARTHEST = -30.0  # deviations: a mean below zero by more is as good as this
 _SMALLEST = 1e-300
-_NORMAL_95 = 1.96
-
-
-@dataclass(frozen=True)
-class Posterior:
-    """The best guess at each count, and an interval that holds it with the level asked for."""
-
-    mean: Floats
-    low: Floats
-    high: Floats
-
-    def no_more_than(self, most: float) -> Posterior:
-        """Return the same where no count can be more; how far up intervals go is left as it is."""
-        return Posterior(np.minimum(self.mean, most), np.minimum(self.low, most), self.high)
-
-    @property
-    def relative_variance(self) -> Floats:
-        """How uncertain each is, relatively."""
-        return relative_variance(self.mean, self.high - self.low)
-
-
-def relative_variance(mean: Floats, width: Floats) -> Floats:
-    """Return how uncertain counts are whose intervals are so wide, 95 % of them; one of zero is taken to be sure.
-
-    >>> relative_variance(np.array([10.0, 0.0]), np.array([3.92, 4.0])).round(4).tolist()
-    [0.01, 0.0]
-    """
-    relative = np.divide(width / (2 * _NORMAL_95), mean, out=np.zeros_like(mean), where=mean > 0)
-    return np.asarray(relative**2)
 
 
 class _CellIndex(NamedTuple):
@@ -101,7 +54,7 @@ class _CellIndex(NamedTuple):
 
 
 class _Cells(NamedTuple):
-    """Cells of one part that something fell into, and how likely each is for every size on the grid."""
+    """Occupied cells of one part, and how likely each is for every size on the grid."""
 
     numbered: _CellIndex
     middles: Floats
@@ -110,7 +63,7 @@ class _Cells(NamedTuple):
 
 
 class _CellPosterior(NamedTuple):
-    """What to make of one part, in deviations: a row a cell of its own, a column a cell of the other part."""
+    """The posterior of one part, in deviations: a row per cell of its own, a column per cell of the other part."""
 
     mean: Floats
     low: Floats
@@ -119,16 +72,17 @@ class _CellPosterior(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shrinkage:
-    """What to make of pairs of noisy counts: fitted to all pairs of a kind, and applied to any of them."""
+    """Posteriors of pairs of noisy counts: fitted to a group of pairs, and applied to any of them."""
 
     cells: tuple[_Cells, _Cells]
     cell_posteriors: tuple[_CellPosterior, _CellPosterior]
     deviation: float
     within: tuple[float, float]  # how far noise alone reaches in either part, in deviations
-    clear: float  # from where on counts are taken as they are, in deviations
+    clear: float  # from where on counts are not shrunk, in deviations
+    priors: ShrinkagePriors
 
     def estimate(self, first: Floats, second: Floats) -> tuple[Posterior, Posterior]:
-        """Return what to make of both parts of counts that this was fitted to."""
+        """Return the posteriors of both parts."""
         values, (first_cells, second_cells) = self._placed(first, second)
         return (
             self._posterior(values[0], self.cell_posteriors[0], (first_cells, second_cells), self.within[0]),
@@ -136,7 +90,7 @@ class Shrinkage:
         )
 
     def means(self, first: Floats, second: Floats) -> tuple[Floats, Floats]:
-        """Return the best guesses alone."""
+        """Return the posterior means alone."""
         values, (first_cells, second_cells) = self._placed(first, second)
         return (
             self._means(values[0], self.cell_posteriors[0], (first_cells, second_cells)) * self.deviation,
@@ -148,8 +102,8 @@ class Shrinkage:
         values = first / self.deviation, second / self.deviation
         first_cells, second_cells = self.cells
         return values, (
-            first_cells.numbered.places_of(_encode_cells(values[0])),
-            second_cells.numbered.places_of(_encode_cells(values[1])),
+            first_cells.numbered.places_of(_encode_cells(values[0], self.priors)),
+            second_cells.numbered.places_of(_encode_cells(values[1], self.priors)),
         )
 
     def _means(self, values: Floats, posterior: _CellPosterior, here: tuple[Places, Places]) -> Floats:
@@ -158,9 +112,9 @@ class Shrinkage:
     def _posterior(
         self, values: Floats, posterior: _CellPosterior, here: tuple[Places, Places], within: float
     ) -> Posterior:
-        """Return what to make of one part.
+        """Return the posterior of one part.
 
-        A low end above the noisy value less what noise alone reaches would trust the prior more than it deserves,
+        A low end above the noisy value less the reach of the noise would trust the prior more than it deserves,
         since it was fitted to few large counts.
         """
         clear = values > self.clear
@@ -180,11 +134,12 @@ def fit_priors(
     level: float,
     groups: Bytes,
     first: NoiseDistribution | None = None,
+    priors: ShrinkagePriors = PRIORS.shrinkage,
 ) -> tuple[Shrinkage, ...]:
-    """Return what to make of two noisy parts of the same counts, for each kind, with independent noise of a law.
+    """Fit a shrinkage to the counts of each group, given two noisy parts with independent noise.
 
-    ``groups`` has the number of each count's kind. The ``first`` part may have a law of its own, as wide or nearly
-    so. True counts are multiples of its step, as noise is.
+    ``groups`` has the number of each count's group. The ``first`` part may have noise of its own, about as wide.
+    True counts are multiples of its step, as noise is.
 
     >>> from headcount.accounting.noise_distributions import noise_distribution_from_json
     >>> distribution = noise_distribution_from_json({"law": "discrete-laplace", "scale": "1", "step": "1/100"})
@@ -194,7 +149,7 @@ def fit_priors(
     >>> light.mean.round(1).tolist()
     [0.1, 0.1, 0.1, 0.1, 40.0]
     """
-    coded = _CodedPairs(pair, distribution.variance**0.5)
+    coded = _CodedPairs(pair, distribution.variance**0.5, priors)
     occupied = _occupied_codes(coded)
     numbered = _index_codes(occupied[0]), _index_codes(occupied[1])
     number, shape = int(groups.max(initial=0)) + 1, (occupied[0].size, occupied[1].size)
@@ -209,18 +164,18 @@ def fit_priors(
             inside = groups[where] == group
             largest[group] = np.maximum(largest[group], [block_values[inside].max() for block_values in values])
     noise_bound = distribution.half_width(1 - 1 / max(pair.size, 2)) / coded.deviation
-    clear = max(_MIN_CLEAR, noise_bound + _CLEAR_MARGIN)
+    clear = max(priors.min_clear, noise_bound + priors.clear_margin)
     return tuple(
-        _fit_shrinkage(of_kind, occupied, most, (first or distribution, distribution), level, clear)
-        for of_kind, most in zip(tally.reshape(number, *shape), largest, strict=True)
+        _fit_shrinkage(group_tally, occupied, most, (first or distribution, distribution), level, clear, priors)
+        for group_tally, most in zip(tally.reshape(number, *shape), largest, strict=True)
     )
 
 
 class _CodedPairs:
     """Both parts in deviations, and the numbers of their cells, a block at a time; one block alone is kept."""
 
-    def __init__(self, pair: NoisyPair, deviation: float) -> None:
-        self.pair, self.deviation = pair, deviation
+    def __init__(self, pair: NoisyPair, deviation: float, priors: ShrinkagePriors) -> None:
+        self.pair, self.deviation, self.priors = pair, deviation, priors
         self._only = list(self._encode_blocks()) if pair.size <= BLOCK else None
 
     def blocks(self) -> Iterable[_Block]:
@@ -230,7 +185,8 @@ class _CodedPairs:
     def _encode_blocks(self) -> Iterator[_Block]:
         for where in blocks(self.pair.size):
             first, second = (part / self.deviation for part in self.pair.part(where))
-            yield _Block(where, (first, second), (_encode_cells(first), _encode_cells(second)))
+            codes = _encode_cells(first, self.priors), _encode_cells(second, self.priors)
+            yield _Block(where, (first, second), codes)
 
 
 class _Block(NamedTuple):
@@ -266,86 +222,98 @@ def _fit_shrinkage(
     distributions: tuple[NoiseDistribution, NoiseDistribution],
     level: float,
     clear: float,
+    priors: ShrinkagePriors,
 ) -> Shrinkage:
-    """Fit what to make of pairs of which so many fell into each pair of the cells that were met."""
+    """Fit a shrinkage to pairs of which so many fell into each pair of occupied cells."""
     deviation = distributions[1].variance ** 0.5
     present = [np.flatnonzero(tally.sum(axis=axis)) for axis in (1, 0)]
     first_cells, second_cells = (
-        _cells(codes[inside], _grid(most, float(distribution.step) / deviation), distribution, deviation)
+        _cells(
+            codes[inside],
+            _grid(most, float(distribution.step) / deviation, priors),
+            distribution,
+            deviation,
+            priors,
+        )
         for codes, inside, most, distribution in zip(
             occupied, present, largest.tolist(), distributions, strict=True
         )
     )
-    prior = _joint_prior(first_cells, second_cells, tally[present[0]][:, present[1]].astype(np.float64))
+    prior = _joint_prior(first_cells, second_cells, tally[present[0]][:, present[1]].astype(np.float64), priors)
     posteriors = (
-        _cell_posterior(first_cells, second_cells, prior, level),
-        _cell_posterior(second_cells, first_cells, prior.T, level),
+        _cell_posterior(first_cells, second_cells, prior, level, priors),
+        _cell_posterior(second_cells, first_cells, prior.T, level, priors),
     )
     own, other = (distribution.half_width(level) / deviation for distribution in distributions)
-    return Shrinkage((first_cells, second_cells), posteriors, deviation, (own, other), clear)
+    return Shrinkage((first_cells, second_cells), posteriors, deviation, (own, other), clear, priors)
 
 
-def _cells(codes: Places, grid: Floats, distribution: NoiseDistribution, deviation: float) -> _Cells:
-    middles = _middles(codes)
+def _cells(
+    codes: Places, grid: Floats, distribution: NoiseDistribution, deviation: float, priors: ShrinkagePriors
+) -> _Cells:
+    middles = _middles(codes, priors)
     logarithms = distribution.log_ratio((middles[:, None] - grid[None, :]) * deviation)
     likelihood = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
     return _Cells(_index_codes(codes), middles, grid, likelihood)
 
 
-def _encode_cells(values: Floats) -> Places:
+def _encode_cells(values: Floats, priors: ShrinkagePriors = PRIORS.shrinkage) -> Places:
     """Number the cells that noisy values fall into: even cells around zero, then growing ones.
 
     >>> _encode_cells(np.array([-0.1, 0.0, 0.13, 100.0])).tolist()
     [-1, 0, 1, 154]
     """
-    beyond = np.log(np.maximum(np.abs(values), _FINE_UP_TO) / _FINE_UP_TO) / _LOG_RATIO
-    near = np.minimum(np.maximum(np.rint(values / _CELL), -_EVEN_CELLS), _EVEN_CELLS)
+    fine, cells = priors.fine_up_to, priors.fine_cells
+    beyond = np.log(np.maximum(np.abs(values), fine) / fine) / np.log(priors.cell_ratio)
+    near = np.minimum(np.maximum(np.rint(values / priors.cell), -cells), cells)
     return np.asarray(near + np.sign(values) * np.rint(beyond), dtype=np.int64)
 
 
-def _middles(codes: Places) -> Floats:
+def _middles(codes: Places, priors: ShrinkagePriors) -> Floats:
     """Return the value in the middle of each cell."""
-    beyond = np.maximum(np.abs(codes) - _EVEN_CELLS, 0)
-    size = np.minimum(np.abs(codes), _EVEN_CELLS) * _CELL * _CELL_RATIO**beyond
+    beyond = np.maximum(np.abs(codes) - priors.fine_cells, 0)
+    size = np.minimum(np.abs(codes), priors.fine_cells) * priors.cell * priors.cell_ratio**beyond
     return np.asarray(np.sign(codes) * size)
 
 
-def _grid(largest: float, step: float) -> Floats:
+def _grid(largest: float, step: float, priors: ShrinkagePriors = PRIORS.shrinkage) -> Floats:
     """Return the sizes that a true count may have, from zero to somewhat above the largest noisy one.
 
-    They are multiples of a step, where noise lets them be told apart.
+    They are multiples of a step, where noise lets them be distinguished.
 
     >>> _grid(2.0, 2.0).tolist()
     [0.0, 2.0, 4.0, 6.0, 8.0]
     """
-    fine = _FINE if step < _MIN_DISCRETE_STEP else np.arange(0.0, max(_FINE_UP_TO, 1.5 * step), step)
+    continuous = step < priors.min_discrete_step
+    fine = priors.fine_grid if continuous else np.arange(0.0, max(priors.fine_up_to, 1.5 * step), step)
     if largest * 1.1 <= fine[-1]:
         return fine
-    further = 2 + int(np.log(largest * 1.1 / fine[-1]) / np.log(_COARSE_RATIO))
+    further = 2 + int(np.log(largest * 1.1 / fine[-1]) / np.log(priors.coarse_ratio))
     coarse = np.geomspace(fine[-1], largest * 1.1, further)[1:]
-    return np.concatenate(
-        [fine, coarse if step < _MIN_DISCRETE_STEP else np.unique(np.ceil(coarse / step)) * step]
-    )
+    return np.concatenate([fine, coarse if continuous else np.unique(np.ceil(coarse / step)) * step])
 
 
-def _joint_prior(first: _Cells, second: _Cells, tally: Floats) -> Floats:
+def _joint_prior(
+    first: _Cells, second: _Cells, tally: Floats, priors: ShrinkagePriors = PRIORS.shrinkage
+) -> Floats:
     """Return the share of counts of each pair of sizes: fitted apart, then improved together."""
-    prior = np.outer(_prior(first, tally.sum(axis=1)), _prior(second, tally.sum(axis=0)))
+    prior = np.outer(_prior(first, tally.sum(axis=1), priors), _prior(second, tally.sum(axis=0), priors))
     number = tally.sum()
-    for _ in range(_JOINT_STEPS):
+    for _ in range(priors.joint_steps):
         evidence = first.likelihood.dot(prior).dot(second.likelihood.T)
         prior *= first.likelihood.T.dot(tally / np.maximum(evidence, _SMALLEST)).dot(second.likelihood) / number
-    return np.asarray((1 - _UNIFORM_WEIGHT) * prior + _UNIFORM_WEIGHT / prior.size)
+    return np.asarray((1 - priors.uniform_weight) * prior + priors.uniform_weight / prior.size)
 
 
-def _prior(cells: _Cells, tally: Floats) -> Floats:
+def _prior(cells: _Cells, tally: Floats, priors: ShrinkagePriors) -> Floats:
     """Return the share of counts of each size, where so many fell into each cell."""
     number, likelihood, transposed = tally.sum(), cells.likelihood, cells.likelihood.T
     prior = _exponential_prior(
         cells.grid, _truncated_mean(float(cells.middles @ tally / number), float(number) ** -0.5)
     )
-    # on a few numbers: as methods, calls take a third less than as operators
-    for _ in range(int(np.clip(number / _COUNTS_PER_STEP, *_MARGINAL_STEPS))):
+    # on a few numbers, method calls take a third less time than operators
+    steps = int(np.clip(number / priors.counts_per_step, priors.min_steps, priors.max_steps))
+    for _ in range(steps):
         prior *= transposed.dot(tally / np.maximum(likelihood.dot(prior), _SMALLEST)) / number
     return prior
 
@@ -380,11 +348,13 @@ def _exponential_prior(grid: Floats, mean: float) -> Floats:
     return falling(sum(rates) / 2)
 
 
-def _cell_posterior(own: _Cells, other: _Cells, prior: Floats, level: float) -> _CellPosterior:
-    """Return what to make of one part in each pair of cells, in deviations.
+def _cell_posterior(
+    own: _Cells, other: _Cells, prior: Floats, level: float, priors: ShrinkagePriors = PRIORS.shrinkage
+) -> _CellPosterior:
+    """Return the posterior of one part in each pair of cells, in deviations.
 
-    A size on the grid stands for all sizes down to the one before, so that is where an interval ends; and which
-    of the smallest ones it is, zero or another, is more than noise lets be told.
+    A size on the grid stands for all sizes down to the one before, so an interval ends there. Noise does not
+    distinguish the smallest sizes from zero.
     """
     beside = prior @ other.likelihood.T
     evidence = np.maximum(own.likelihood @ beside, _SMALLEST)
@@ -396,5 +366,5 @@ def _cell_posterior(own: _Cells, other: _Cells, prior: Floats, level: float) -> 
         below = (own.likelihood[rows].T[:, :, None] * beside[:, None, :] / evidence[rows]).cumsum(axis=0)
         low[rows] = lows[(below < (1 - level) / 2).sum(axis=0)]
         high[rows] = highs[(below < (1 + level) / 2).sum(axis=0)]
-    low[low < _NEGLIGIBLE_COUNT] = 0.0
+    low[low < priors.negligible_count] = 0.0
     return _CellPosterior(mean, low, high)

@@ -1,13 +1,13 @@
 """Item-context counts: empirical Bayes estimates from noisy measurements, given the item counts.
 
-An edge is expected to be its item's count times the share of its context. Real edges differ from that, relatively,
-in two ways: all edges of an item together, since its count is off (variance σ², of each item), and each by itself
-(variance τ²). How far noise leaves a count uncertain is known; where it is not, the noisy edges tell, by how much
-those of an item scatter together. By how much more they scatter than noise and chance alone would make them says
-what τ² is, as far as noise lets that be told, beside what it usually is. So an edge borrows from its item, from
-the other contexts of that item, and from how other items spread over contexts. Large edges keep their measurement;
-small ones follow their item. Where records are counted, edges are made to sum to their item by least squares: what
-is wanting goes to those that are least certain.
+A count is expected to be its item's count times the share of its context. Real counts differ from that,
+relatively, in two ways: all counts of an item together, since its count has an error (variance σ², of each item),
+and each by itself (variance τ²). How uncertain noise leaves an item count is known; where it is not, the scatter
+of an item's noisy counts says it. By how much more they scatter than noise and chance alone would make them says
+what τ² is, combined with a prior by precision. So an item-context count borrows from its item, from the other
+contexts of that item, and from how other items spread over contexts. Large counts keep their measurement; small
+ones follow their item. Where records are counted, the counts of an item are made to sum to its count by least
+squares: the difference goes to those that are least certain.
 
 Only released numbers are used.
 
@@ -24,24 +24,15 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from headcount._internal.arrays import Floats
-from headcount.adaptive.blocks import BLOCK, blocks
-from headcount.adaptive.empirical_bayes import Posterior
-
-_INTERVAL_DEVIATIONS = 2.2  # deviations: a little more than 1.96, since edges scatter more than normally
-_MIN_VARIANCE, _MAX_VARIANCE = 0.01, 9.0
-_STEPS = 3  # in which shares and what is expected settle
-_INITIAL_OWN_VARIANCE = (
-    0.3  # τ² before it is known: only how much items of different sizes say of the shares hangs on it
-)
-_PRIOR_OWN_VARIANCE, _PRIOR_OWN_DEVIATION = 0.05, 0.1  # what τ² is in public logs, and how far from that
-_LAPLACE = 5.0  # the variance of the square of Laplace noise, over that variance squared; Gaussian noise has less
+from headcount.adaptive.posterior import BLOCK, Posterior, blocks
+from headcount.adaptive.priors import PRIORS, ItemContextPriors
 
 
 class _Variances(NamedTuple):
-    """How far edges are from what is expected, relatively: each by itself (τ²), all of an item together (σ²)."""
+    """Relative variances around the expectation: of each count alone (τ²), of all counts of an item (σ²)."""
 
     own_variance: float
-    item_variance: Floats  # one an item
+    item_variance: Floats  # of each item
 
     def select(self, rows: slice) -> _Variances:
         """Return those of some items."""
@@ -49,7 +40,7 @@ class _Variances(NamedTuple):
 
 
 class RowMeasurements(Protocol):
-    """A table of measurements, one row an item, of which some rows at a time are looked at."""
+    """A table of measurements, a row per item, of which some rows at a time are read."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -68,10 +59,11 @@ def estimate_item_contexts(
     *,
     sums: bool,
     relative_variances: Floats | None = None,
+    priors: ItemContextPriors = PRIORS.item_contexts,
 ) -> Posterior:
-    """Return edges, one row an item, from unbiased measurements with noise of that variance (of each item).
+    """Return counts, a row per item, from unbiased measurements with noise of that variance (of each item).
 
-    ``sums`` says whether the edges of an item sum to its count; else ``relative_variances`` are those of the item
+    ``sums`` says whether the counts of an item sum to its count; else ``relative_variances`` are those of the item
     counts, where they are known.
 
     >>> items = Posterior(np.array([100.0, 10.0]), np.array([90.0, 0.0]), np.array([110.0, 30.0]))
@@ -80,40 +72,40 @@ def estimate_item_contexts(
     ([100.0, 10.0], [69.0, 31.0])
     """
     noise = np.broadcast_to(np.asarray(variance, dtype=np.float64), items.mean.shape)
-    shares = context_shares(items.mean, measured, noise)
-    variances = _estimate_variances(
-        items.mean, measured, noise, shares, np.zeros_like(items.mean) if sums else relative_variances
-    )
-    # a context may have what noise hides of it, and an item taken to be empty what its interval says
+    shares = context_shares(items.mean, measured, noise, priors)
+    item_variances = np.zeros_like(items.mean) if sums else relative_variances
+    variances = _estimate_variances(items.mean, measured, noise, shares, item_variances, priors)
+    # a context may have what noise conceals of it, and an item taken to be empty what its interval says
     whole = max(float(items.mean.sum()), 1.0)
     undetected_shares = np.clip(np.sqrt(noise.sum()) / whole - shares, 0.0, 1.0)
-    common = _Common(shares, undetected_shares, sums)
-    estimates = Posterior(*(np.empty(measured.shape) for _ in range(3)))
+    common = _Common(shares, undetected_shares, sums, priors.interval_deviations)
+    estimates = Posterior.empty(measured.shape)
     for rows in _rows(measured):
-        own = Posterior(items.mean[rows], items.low[rows], items.high[rows])
-        part = _estimate_rows(own, measured[rows], noise[rows, None], variances.select(rows), common)
-        estimates.mean[rows], estimates.low[rows], estimates.high[rows] = part.mean, part.low, part.high
+        estimates[rows] = _estimate_rows(
+            items[rows], measured[rows], noise[rows, None], variances.select(rows), common
+        )
     return estimates
 
 
 def _rows(measured: RowMeasurements) -> Iterator[slice]:
-    """Cut the rows of a table into blocks of about so many cells as other tables are cut into."""
+    """Cut the rows of a table into blocks of about ``BLOCK`` cells."""
     return blocks(measured.shape[0], max(BLOCK // max(measured.shape[1], 1), 1))
 
 
 class _Common(NamedTuple):
-    """What all edges have in common."""
+    """What all counts have in common."""
 
     shares: Floats
     undetected: Floats
     sums: bool
+    interval_deviations: float
 
 
 def _estimate_rows(
     items: Posterior, measured: Floats, noise: Floats, variances: _Variances, common: _Common
 ) -> Posterior:
-    """Return the edges of some items; ``noise`` is a column."""
-    shares, undetected, sums = common
+    """Return the counts of some items; ``noise`` is a column."""
+    shares = common.shares
     expected = np.outer(items.mean, shares)
     residual = measured - expected
     own_variance = variances.own_variance * expected**2 + expected
@@ -124,17 +116,17 @@ def _estimate_rows(
     shrunk_away = expected * (1 - gain)
     mean = np.maximum(expected + gain * residual + shrunk_away * item_shift[:, None], 0.0)
     posterior_variance = gain * noise + shrunk_away**2 * shift_variance[:, None]
-    if sums:
+    if common.sums:
         mean = _constrain_sums(mean, posterior_variance, items.mean)
     above = np.divide(items.high - items.mean, items.mean, out=np.zeros_like(items.mean), where=items.mean > 0)
     below = np.divide(items.low, items.mean, out=np.zeros_like(items.mean), where=items.mean > 0)
-    half_width = _INTERVAL_DEVIATIONS * np.sqrt(posterior_variance)
-    # an item that has as much as it may have has edges that scatter as much more
+    half_width = common.interval_deviations * np.sqrt(posterior_variance)
+    # counts scatter more, the more their item may have
     highest = np.outer(items.high, shares)
     scatter = variances.own_variance * highest**2 + highest
     further = np.divide(scatter * noise, scatter + noise, out=np.zeros_like(scatter), where=scatter + noise > 0)
-    upwards = _INTERVAL_DEVIATIONS * np.sqrt(np.maximum(posterior_variance, further))
-    least = np.outer(items.high, undetected) + np.outer(np.where(items.mean > 0, 0.0, items.high), shares)
+    upwards = common.interval_deviations * np.sqrt(np.maximum(posterior_variance, further))
+    least = np.outer(items.high, common.undetected) + np.outer(np.where(items.mean > 0, 0.0, items.high), shares)
     return Posterior(
         mean,
         np.maximum(mean - half_width, 0.0) * below[:, None],
@@ -142,8 +134,10 @@ def _estimate_rows(
     )
 
 
-def context_shares(items: Floats, measured: RowMeasurements, noise: Floats) -> Floats:
-    """Return how much of its items' counts each context has: a regression that trusts large items most.
+def context_shares(
+    items: Floats, measured: RowMeasurements, noise: Floats, priors: ItemContextPriors = PRIORS.item_contexts
+) -> Floats:
+    """Return the share of each context in its items' counts: a regression with most weight on large items.
 
     >>> context_shares(np.array([100.0, 1.0]), np.array([[70.0, 30.0], [-2.0, 3.0]]), np.full(2, 25.0)).round(1)
     array([0.7, 0.3])
@@ -153,15 +147,13 @@ def context_shares(items: Floats, measured: RowMeasurements, noise: Floats) -> F
     for rows in _rows(measured):
         sums += measured[rows].sum(axis=0)
     shares = np.maximum(sums, 0.0) / (whole if whole > 0 else 1.0)
-    for _ in range(_STEPS):
+    for _ in range(priors.share_rounds):
         weight, weighed = np.zeros((2, measured.shape[1]))
         for rows in _rows(measured):
             own, noisy = items[rows, None], noise[rows, None]
             expected = own * shares
-            trust = np.divide(
-                own, noisy + _INITIAL_OWN_VARIANCE * expected**2 + expected, out=np.zeros_like(expected),
-                where=noisy + expected > 0,
-            )  # fmt: skip
+            scatter = noisy + priors.initial_own_variance * expected**2 + expected
+            trust = np.divide(own, scatter, out=np.zeros_like(expected), where=noisy + expected > 0)
             weight += (trust * own).sum(axis=0)
             weighed += (trust * measured[rows]).sum(axis=0)
         shares = np.divide(weighed, weight, out=np.zeros_like(shares), where=weight > 0)
@@ -170,9 +162,14 @@ def context_shares(items: Floats, measured: RowMeasurements, noise: Floats) -> F
 
 
 def _estimate_variances(
-    items: Floats, measured: RowMeasurements, noise: Floats, shares: Floats, relative_variances: Floats | None
+    items: Floats,
+    measured: RowMeasurements,
+    noise: Floats,
+    shares: Floats,
+    relative_variances: Floats | None,
+    priors: ItemContextPriors,
 ) -> _Variances:
-    """Compare how far measurements are off with how far noise and chance alone would put them."""
+    """Compare the scatter of measurements with that of noise and chance alone."""
     squares, products, own_total, common, item_total = 0.0, 0.0, 0.0, 0.0, 0.0
     for rows in _rows(measured):
         expected = np.outer(items[rows], shares)
@@ -185,39 +182,42 @@ def _estimate_variances(
         common += float((residual.sum(axis=1) ** 2 - own).sum())
         item_total += 0.0 if relative_variances is None else float((relative_variances[rows] * summed).sum())
     if squares <= 0:
-        return _Variances(_MIN_VARIANCE, np.zeros_like(items))
+        return _Variances(priors.min_variance, np.zeros_like(items))
     if relative_variances is None:
         products -= squares
-        common_variance = min(max(common / products, 0.0), _MAX_VARIANCE) if products > 0 else 0.0
+        common_variance = min(max(common / products, 0.0), priors.max_variance) if products > 0 else 0.0
         relative_variances, item_total = np.full_like(items, common_variance), common_variance * squares
-    own_variance_error = _LAPLACE * shares.size * float((noise**2).sum()) / squares**2
-    own_spread = _shrink_own_variance((own_total - item_total) / squares, own_variance_error)
+    own_variance_error = priors.laplace_kurtosis * shares.size * float((noise**2).sum()) / squares**2
+    own_spread = _shrink_own_variance((own_total - item_total) / squares, own_variance_error, priors)
     return _Variances(
-        min(max(own_spread, _MIN_VARIANCE), _MAX_VARIANCE), np.minimum(relative_variances, _MAX_VARIANCE)
+        min(max(own_spread, priors.min_variance), priors.max_variance),
+        np.minimum(relative_variances, priors.max_variance),
     )
 
 
-def _shrink_own_variance(measured: float, variance: float) -> float:
-    """Return what to make of a τ² that was measured with that variance, beside what it usually is.
+def _shrink_own_variance(
+    measured: float, variance: float, priors: ItemContextPriors = PRIORS.item_contexts
+) -> float:
+    """Return the posterior of a τ² that was measured with that variance.
 
     >>> round(_shrink_own_variance(0.4, 1e-4), 3), round(_shrink_own_variance(40.0, 1e4), 3)
     (0.397, 0.05)
     """
-    gain = _PRIOR_OWN_DEVIATION**2 / (_PRIOR_OWN_DEVIATION**2 + variance)
-    return _PRIOR_OWN_VARIANCE + gain * (measured - _PRIOR_OWN_VARIANCE)
+    gain = priors.own_variance_deviation**2 / (priors.own_variance_deviation**2 + variance)
+    return priors.own_variance + gain * (measured - priors.own_variance)
 
 
 def _item_shift(
     residual: Floats, expected: Floats, scatter: Floats, item_variance: Floats
 ) -> tuple[Floats, Floats]:
-    """Return by what part of itself each item is off, as its edges together say, and the variance of that."""
+    """Return the relative error of each item, as its counts together say, and its variance."""
     precision = np.divide(expected, scatter, out=np.zeros_like(expected), where=scatter > 0)
     posterior_variance = item_variance / (1 + item_variance * (precision * expected).sum(axis=1))
     return posterior_variance * (precision * residual).sum(axis=1), posterior_variance
 
 
 def _constrain_sums(item_contexts: Floats, variances: Floats, items: Floats) -> Floats:
-    """Return edges that sum to their items, and are nowhere negative."""
+    """Return counts that sum to their items, and are nowhere negative."""
     shortfall = items - item_contexts.sum(axis=1)
     whole = variances.sum(axis=1)[:, None]
     share = np.divide(

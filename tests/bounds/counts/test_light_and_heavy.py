@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.accounting.budget import Grant
-from headcount.adaptive.heavy_user_counts import add_group_noise
+from headcount.adaptive.measure import add_group_noise
 from headcount.bounds import FIXED_POINT, Bounded, ItemSubset, Norm, SampleRecords, WeightToThreshold
 from headcount.bounds.counts.count_bound import split_light_and_heavy
 from headcount.engines.local.engine import LocalEngine

@@ -12,7 +12,7 @@ import pytest
 import headcount as hc
 from headcount.accounting.budget import Grant
 from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.predicted_error import zipf
+from headcount.adaptive.threshold_choice import zipf
 from headcount.events.log import EventLog
 from headcount.lab.compare.comparison import Comparison, compare
 from headcount.lab.plan.predicted_errors import Figures, predictions, sensible_limits

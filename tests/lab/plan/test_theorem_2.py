@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize
 
 from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.predicted_error import zipf
+from headcount.adaptive.threshold_choice import zipf
 from headcount.lab.plan.predicted_errors import Figures, predictions, theorem_2
 from headcount.lab.plan.theorem_2 import Alike
 from headcount.methods.prediction.errors import TableShape, lognormal_activity

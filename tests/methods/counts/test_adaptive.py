@@ -22,7 +22,9 @@ from hypothesis import strategies as st
 
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace
-from headcount.adaptive.heavy_user_counts import LIGHT_AND_HEAVY, MOST_RECORDS, NoisyGroupTables, reconcile_groups
+from headcount.adaptive.estimator import NoisyGroupTables
+from headcount.adaptive.measure import reconcile_groups
+from headcount.adaptive.threshold_choice import LIGHT_AND_HEAVY, MOST_RECORDS
 from headcount.bounds import FIXED_POINT, ActivityHistogram, CountTable, Noisy, WeightToThreshold
 from headcount.bounds.counts.activity_histogram import BINS, UPPER_ENDS, bin_of, lower_ends
 from headcount.bounds.linear_maps import group_sums
@@ -57,7 +59,7 @@ from tests.support.synthetic_logs import (
 # each of at most 36 weights is cut down to a whole multiple of 2^-16
 NEARLY = dict.fromkeys([("add", 5), *(("add_gaussian", step) for step in (2, 3, 4))], 1 - 36 / (1 << 16))
 # a limit of the closer look that is the same for all logs
-AGAIN = {"headcount.adaptive.refinement.estimate.SubsetModel.best_limit": lambda *_: 2}
+AGAIN = {"headcount.adaptive.refinement.SubsetModel.best_threshold": lambda *_: 2}
 SPECIAL = {
     "adaptive": Special({"stages": ("activity", "shares", "first", "items", "edges"), "forced": AGAIN}, NEARLY)
 }
@@ -169,13 +171,12 @@ def test_every_histogram_is_paid_for(what: What, counting: Counting) -> None:
 def test_shares_can_be_given() -> None:
     shares = {"activity": "0.2", "shares": "0.1", "first": "0.08", "items": "0.4", "edges": "0.22"}
     with (
-        watched("adaptive.heavy_user_counts.add_noise") as added,
-        watched("adaptive.refinement.measure.add_noise") as again,
+        watched("adaptive.measure.add_noise") as added,
     ):
         release = released(town(60, 8, 5), "2", limit=3, shares={name: Decimal(shares[name]) for name in shares})
     assert scale_of(release.noise["activity"]) == 1 / (2 * Fraction(2, 10))
-    assert scale_of(added[-1].result.distribution) == 1 / (2 * Fraction(1, 10))
-    assert [call.given[1].exact for call in again] == [2 * Fraction(2, 100), 2 * Fraction(6, 100)]
+    assert scale_of(added[-3].result.distribution) == 1 / (2 * Fraction(1, 10))
+    assert [call.given[1].exact for call in added[-2:]] == [2 * Fraction(2, 100), 2 * Fraction(6, 100)]
     assert scale_of(release.noise["items"]) == 3 / (2 * Fraction(4, 10))
     assert scale_of(release.noise["edges"]) == 3 / (2 * Fraction(22, 100))
 
@@ -236,7 +237,7 @@ def test_where_users_are_counted_in_contexts_there_are_two_histograms() -> None:
 
 def test_activity_costs_a_twentieth_and_gets_noise_for_one_user() -> None:
     for seed in range(3):
-        with watched("adaptive.heavy_user_counts.add_noise") as added:
+        with watched("adaptive.measure.add_noise") as added:
             release = released(town(60, 8, 5, counting="users"), "2", what="items", seed=seed)
         bounded, grant, _ = added[0].given
         assert bounded.sensitivity.l1 == 1
@@ -251,7 +252,7 @@ def test_activity_costs_a_twentieth_and_gets_noise_for_one_user() -> None:
 
 def test_a_given_limit_is_used() -> None:
     engine = Watching()
-    with watched("methods.counts.adaptive.choose_threshold") as chosen:
+    with watched("adaptive.threshold_choice.choose_threshold") as chosen:
         release = released(town(60, 8, 5), "3", limit=7, engine=engine)
     assert not chosen
     assert [bound for bound, _ in engine.measured_bounds if bound.among is None] == [
@@ -267,7 +268,7 @@ def test_a_given_limit_is_used() -> None:
 def test_a_chosen_limit_is_used_and_recorded(counting: Counting) -> None:
     for epsilon in ("0.1", "2", "1000"):
         engine = Watching()
-        with watched("methods.counts.adaptive.choose_threshold") as chosen:
+        with watched("adaptive.threshold_choice.choose_threshold") as chosen:
             release = released(town(400, 8, 5, counting=counting), epsilon, engine=engine)
         limit = chosen[0].result
         assert [bound for bound, _ in engine.measured_bounds if bound.among is None] == [
@@ -325,8 +326,8 @@ def test_light_users_count_in_full_whatever_heavy_ones_do() -> None:
 def test_both_groups_get_noise_that_pays_for_the_limit() -> None:
     """In whole numbers for light users, whose records count whole, and in fractions for heavy ones."""
     with (
-        watched("adaptive.heavy_user_counts.add_noise") as added,
-        watched("methods.counts.adaptive.shrink_groups") as drafts,
+        watched("adaptive.measure.add_noise") as added,
+        watched("adaptive.estimator.shrink_groups") as drafts,
     ):
         release = released(town(60, 8, 5), "3", limit=3, what="items")
     _, heavy, light, *_ = added
@@ -346,7 +347,7 @@ def test_both_groups_get_noise_that_pays_for_the_limit() -> None:
 
 @pytest.mark.parametrize("counting", COUNTINGS)
 def test_gaussian_noise_pays_for_the_root_of_the_limit(counting: Counting) -> None:
-    with watched("adaptive.heavy_user_counts.add_noise") as added:
+    with watched("adaptive.measure.add_noise") as added:
         release = released(town(60, 8, 5, counting=counting), "3", limit=3, noise="gaussian")
     counts = [call for call in added if call.given[1].delta]
     for table, calls in zip(("items", "edges"), (counts[:2], counts[2:4]), strict=True):
@@ -368,7 +369,7 @@ def test_zero_counts_come_from_the_drawn_noise_alone(noise: Literal["laplace", "
     """All of the noise, neither less nor more: that draws have the declared law, the contract says."""
     log = town(0, 200, 3, counting="users")
     for table in ("items", "edges"):
-        with recorded_draws() as draws, watched("methods.counts.adaptive.shrink_groups") as drafts:
+        with recorded_draws() as draws, watched("adaptive.estimator.shrink_groups") as drafts:
             released(log, limit=3, noise=noise, what=table)
         *_, of_heavy, of_light, of_shares = draws if table == "edges" else draws[:-2]  # items are looked at again
         light, heavy = drafts[0].given[0].values
@@ -523,7 +524,7 @@ def test_bots_count_as_the_cap_says() -> None:
         users = np.append(np.repeat(np.arange(1_000), 6), np.repeat(1_000 + np.arange(bots), 100_000 // bots))
         items = np.append(random.integers(0, 40, 6_000), np.zeros(100_000, np.int64))
         log = log_of(users, items, 40)
-        with watched("adaptive.heavy_user_counts.add_noise") as added:
+        with watched("adaptive.measure.add_noise") as added:
             release = released(log, "20", at_most=20)
         expected = truth(log)
         expected[0] += 20 * bots - 100_000

@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 from headcount import bounds
 from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteLaplace
-from headcount.adaptive import heavy_user_counts
-from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.empirical_bayes import Posterior
-from headcount.adaptive.heavy_user_counts import release_histogram
-from headcount.adaptive.undetected_users import UserEstimates
+from headcount.adaptive import measure
+from headcount.adaptive.activity_histogram import EstimatedActivity, UserEstimates
+from headcount.adaptive.measure import release_histogram
+from headcount.adaptive.posterior import Posterior
+from headcount.adaptive.threshold_choice import threshold_noise
 from headcount.api import functions
 from headcount.bounds import Bound, Bounded, Measured_co, Noisy
 from headcount.bounds.counts.activity_histogram import BINS, lower_ends
@@ -181,7 +181,7 @@ def test_the_noise_is_what_the_grant_pays_for(case: Case, strategy: str) -> None
                     by_context.ranking_stages(case.town(), case.method.k, _price_of(rest)), _price_of(rest)
                 )["edges"].exact
             expected["ranking"] = scale_of(
-                heavy_user_counts.threshold_noise(release.chosen["ranking"]["limit"], _price_of(own), "users")
+                threshold_noise(release.chosen["ranking"]["limit"], _price_of(own), "users")
             )
             assert expected["ranking"] >= release.chosen["ranking"]["limit"] / own
         elif case.method.with_counts:
@@ -543,7 +543,7 @@ def outcomes(method: DirectTopK, log: EventLog, runs: int, *, seed: int) -> list
     observations = []
     with (
         remembered(),
-        mock.patch.object(heavy_user_counts, "MOST_RECORDS", 32),  # nobody has more, and short tables are quick
+        mock.patch.object(measure, "MOST_RECORDS", 32),  # nobody has more, and short tables are quick
         mock.patch.object(top_k, "FEW_ROUNDS", 0),
         mock.patch.object(by_counts, "choose_threshold", return_value=1),
         mock.patch.object(by_counts, "estimate_users", return_value=NOBODY),
@@ -587,7 +587,7 @@ def test_half_the_scale_is_caught() -> None:
         grant.spend()
         return add_noise(bounded, Grant(2 * grant.epsilon), noise)
 
-    with mock.patch.object(heavy_user_counts, "add_noise", half):
+    with mock.patch.object(measure, "add_noise", half):
         assert compare(DirectTopK(k=1), 3_000) < LEVEL
 
 

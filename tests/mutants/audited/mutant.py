@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from headcount._internal.arrays import Floats, Integers
 from headcount.accounting.budget import Grant
+from headcount.adaptive.estimator import LEVEL
 from headcount.bounds import Bounded, BoundedCounts, SampleRecords, Sensitivity
 from headcount.bounds.bounded import SEAL
 from headcount.engines.engine import Engine
@@ -21,7 +22,7 @@ from headcount.events.sources.source import TableSource
 from headcount.lab.audit.targets import target
 from headcount.lab.audit.targets_under_audit import Target
 from headcount.methods.counts.simple_random import SimpleRandom
-from headcount.methods.counts.tables import LEVEL, NoisyTables, at_most, noised_tables, release_of, table_of
+from headcount.methods.counts.tables import NoisyTables, at_most, noised_tables, release_of, table_of
 from headcount.methods.method import Method
 from headcount.noise import NoiseSource, noise_distribution_for
 from headcount.noise.stages import split_among_stages

@@ -2,7 +2,7 @@
 
 The noise is asked of the methods themselves, as ``release --dry-run`` does. What the limit cuts off, and what
 DPSense and the adaptive method would choose, comes from :mod:`headcount.methods.prediction.errors` and
-:mod:`headcount.adaptive.predicted_error`.
+:mod:`headcount.adaptive.threshold_choice`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from headcount.accounting.budget import Cost
 from headcount.accounting.noise_distributions import DiscreteLaplace, NoiseDistribution
 from headcount.adaptive.activity_histogram import estimate_activity
-from headcount.adaptive.predicted_error import best_threshold, cell_errors
+from headcount.adaptive.threshold_choice import best_threshold, cell_errors
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.lab.plan.theorem_2 import Alike

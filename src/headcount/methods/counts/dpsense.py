@@ -35,6 +35,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from headcount.accounting.budget import Cost, Grant
+from headcount.adaptive.estimator import LEVEL
 from headcount.bounds import (
     FIXED_POINT,
     ActivityHistogram,
@@ -51,7 +52,7 @@ from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import MOST_CELLS, EventLog
 from headcount.methods.counts.per_table import PerTableMethod, TableRelease
-from headcount.methods.counts.tables import LEVEL, NOUNS
+from headcount.methods.counts.tables import NOUNS
 from headcount.methods.method import Bounds, describe_cost
 from headcount.noise import NoiseSource, add_noise, choose_candidate, max_drawable_l1
 from headcount.noise.stages import Stage, split_among_stages

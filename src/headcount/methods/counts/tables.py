@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Grant
 from headcount.accounting.guarantee import Guarantee
 from headcount.accounting.noise_distributions import NoiseDistribution, NoiseKind
-from headcount.bounds import BoundedCounts, SampleRecords
+from headcount.adaptive.estimator import LEVEL
+from headcount.bounds import BoundedCounts, Counting, CountTable, Noisy, SampleRecords
+from headcount.bounds.counts.activity_histogram import BINS, UPPER_ENDS, lower_ends
 from headcount.events.log import EventLog
 from headcount.methods.counts import EDGES, ITEMS
 from headcount.methods.method import (
@@ -32,9 +34,8 @@ from headcount.releases.intervals import Term, consistent_half_widths, half_widt
 from headcount.releases.reconcile import Weights, reconcile
 from headcount.releases.release import Interval, Release
 
-Counts = NDArray[np.float64]
+Counts = Floats
 
-LEVEL = 0.95
 NOUNS = {table.name: table.noun for table in (ITEMS, EDGES)}
 
 
@@ -164,6 +165,39 @@ def interval_table(log: EventLog, name: str, counts: Counts, low: Counts, high: 
     )
     return pa.table(
         {"item": log.catalogue.column.take(pa.array(places)), "context": contexts.cast(pa.string()), **columns}
+    )
+
+
+def activity_table(counting: Counting, histograms: Mapping[CountTable, Noisy]) -> pa.Table:
+    """Make the table of released bins: of records, or of different items and of different pairs."""
+    names = {"items": "items", "edges": "pairs"}
+    return pa.concat_tables(
+        [
+            histogram_table(
+                released.counts,
+                released.distribution.half_width(LEVEL),
+                "records" if counting == "records" else names[table],
+            )
+            for table, released in histograms.items()
+        ]
+    )
+
+
+def histogram_table(users: Floats, width: float, scope: str) -> pa.Table:
+    """Make the table of released bins: ``users`` with ``width`` around each, by their number of ``scope``.
+
+    >>> histogram_table(np.zeros(BINS), 3.0, "records").slice(2, 1).to_pylist()
+    [{'from': 3, 'to': 4, 'users': 0.0, 'low': -3.0, 'high': 3.0, 'of': 'records'}]
+    """
+    return pa.table(
+        {
+            "from": pa.array(lower_ends(), pa.int64()),
+            "to": pa.array([*UPPER_ENDS.tolist(), None], pa.int64()),
+            "users": users,
+            "low": users - width,
+            "high": users + width,
+            "of": pa.array([scope] * BINS, pa.string()),
+        }
     )
 
 

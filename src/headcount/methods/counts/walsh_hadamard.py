@@ -33,6 +33,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from headcount.accounting.budget import Grant
+from headcount.adaptive.estimator import LEVEL
 from headcount.bounds import Bounded, CountTable, SampleRecords, Sensitivity, columns_of
 from headcount.bounds.linear_maps import (
     head,
@@ -44,7 +45,7 @@ from headcount.bounds.scores.candidate_scores import TAIL_SPREAD, tail_scores
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.methods.counts.per_table import TableRelease, UpToMaximum
-from headcount.methods.counts.tables import LEVEL, at_most, kept_up_to
+from headcount.methods.counts.tables import at_most, kept_up_to
 from headcount.methods.method import describe_cost
 from headcount.noise import NoiseSource, add_noise, can_draw, choose_candidate
 from headcount.noise.stages import Stage, split_among_stages

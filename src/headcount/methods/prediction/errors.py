@@ -1,7 +1,7 @@
 """Predicted errors (MSE, MAE) of count methods before a release, from public or released activity.
 
 Known are how active people are, how many cells there are, and the law of the noise, which is exact. How popular
-items are is not known: it is modelled by Zipf's law as in :mod:`headcount.adaptive.predicted_error`, the same for
+items are is not known: it is modelled by Zipf's law as in :mod:`headcount.adaptive.threshold_choice`, the same for
 light and heavy users. So each error has an exact part, the noise, and a modelled one, what the limit cuts off.
 
 Where only a median and a maximum are known, activity is modelled too: as log-normal, cut at the maximum, so spread
@@ -18,7 +18,7 @@ import numpy as np
 
 from headcount._internal.arrays import Floats
 from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.predicted_error import expected_records, zipf
+from headcount.adaptive.threshold_choice import expected_records, zipf
 
 _POINTS = 160  # numbers of records that stand for all
 _MAX_SIMULATED_CELLS = 1_000_000  # cells that are dealt to groups, to see how far they are off

@@ -1,6 +1,6 @@
 """Popularity models: shifted power laws for the shares of items when no counts are released.
 
-Zipf's law (:func:`headcount.adaptive.predicted_error.zipf`) serves for what limits cut off, but not for who is on
+Zipf's law (:func:`headcount.adaptive.threshold_choice.zipf`) serves for what limits cut off, but not for who is on
 top: most logs have first places that lie closer together than 1, 1/2, 1/3, …. So what is asked about the top K is
 asked of a law that is flatter at its head, (rank + ``shift``)^-``exponent``, and of two others, one on each side,
 to see how much hangs on it.

@@ -16,8 +16,8 @@ import numpy as np
 
 from headcount._internal.arrays import Floats
 from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.predicted_error import expected_records, scale_up_error, some_ranks
 from headcount.adaptive.scale_up import Norm, weights
+from headcount.adaptive.threshold_choice import expected_records, scale_up_error, some_ranks
 from headcount.methods.prediction.popularity import POPULARITY_MODELS
 
 _STEPS = 60  # halvings of the range that the line is looked for in

@@ -27,19 +27,12 @@ import numpy as np
 
 from headcount._internal.arrays import Flags, Floats, Integers
 from headcount.accounting.budget import Cost, Grant
-from headcount.adaptive.empirical_bayes import Posterior
-from headcount.adaptive.heavy_user_counts import (
-    NoisyGroupTables,
-    add_group_noise,
-    choose_threshold,
-    counts_from,
-    estimate_users,
-    item_contexts_from,
-    release_histogram,
-    threshold_noise,
-)
+from headcount.adaptive.activity_histogram import UserEstimates
+from headcount.adaptive.estimator import NoisyGroupTables, counts_from, item_contexts_from
+from headcount.adaptive.measure import add_group_noise, release_histogram
+from headcount.adaptive.posterior import Posterior
 from headcount.adaptive.scale_up import mean_ratio
-from headcount.adaptive.undetected_users import UserEstimates
+from headcount.adaptive.threshold_choice import choose_threshold, estimate_users, threshold_noise
 from headcount.bounds import CountTable, ItemSubset, Noisy, Sensitivity, WeightToThreshold
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
@@ -133,20 +126,20 @@ def peeling_pays(log: EventLog, k: int, released: Noisy, cost: Cost, *, deviatio
 
 
 def rank_contexts(
-    log: EventLog, k: int, users: UserEstimates, grant: Grant, noise: NoiseSource, engine: Engine, level: float
+    log: EventLog, k: int, users: UserEstimates, grant: Grant, noise: NoiseSource, engine: Engine
 ) -> CountRanking:
     """Spend the grant on looks at fewer and fewer items, and rank what is left of them in each context."""
     grants = split_among_stages(ranking_stages(log, k, grant.cost), grant)
     kept, everything = _kept_items(log, k), np.arange(len(log.catalogue.ids), dtype=np.int64)
     table = _measure_subset(log, "items", everything, users, grants["items"], noise, engine)
-    items = counts_from(table.noisy, users, table.bound, level)
+    items = counts_from(table.noisy, users, table.bound)
     places = _largest_places(items, everything, kept[0])
     items, agreements = _subset(items, places), list[float]()
     if len(kept) > 1:
         refined_users = _estimate_users(log, "items", places, grants["activity"], noise, engine)
         table = _measure_subset(log, "items", places, refined_users, grants["again"], noise, engine)
         agreements.append(_agreement(items.mean, table.noisy))
-        items = _combine(items, counts_from(table.noisy, refined_users, table.bound, level))
+        items = _combine(items, counts_from(table.noisy, refined_users, table.bound))
         inner = _largest_places(items, np.arange(places.size), kept[1])
         items, places = _subset(items, inner), places[inner]
     pairs = _estimate_users(log, "edges", places, grants["pairs"], noise, engine)

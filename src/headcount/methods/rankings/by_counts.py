@@ -14,15 +14,11 @@ from dataclasses import dataclass
 
 from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import NoiseDistribution
-from headcount.adaptive.heavy_user_counts import (
-    add_group_noise,
-    choose_threshold,
-    counts_from,
-    estimate_users,
-    threshold_noise,
-)
+from headcount.adaptive.activity_histogram import UserEstimates
+from headcount.adaptive.estimator import counts_from
+from headcount.adaptive.measure import add_group_noise
 from headcount.adaptive.scale_up import Norm, mean_ratio
-from headcount.adaptive.undetected_users import UserEstimates
+from headcount.adaptive.threshold_choice import choose_threshold, estimate_users, threshold_noise
 from headcount.bounds import Noisy, WeightToThreshold
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
@@ -74,9 +70,9 @@ class ByCounts:
         )
 
     def rank(
-        self, log: EventLog, k: int, grant: Grant, noise: NoiseSource, engine: Engine, level: float
+        self, log: EventLog, k: int, grant: Grant, noise: NoiseSource, engine: Engine
     ) -> tuple[Ranked, NoiseDistribution]:
         """Spend the grant on all counts, and return the best, and the law of the noise."""
         bound = WeightToThreshold(self.limit, self.norm, apart=True)
         noisy = add_group_noise(engine.measure(log, bound, noise.key()).items, grant, noise)
-        return best(counts_from(noisy, self.people, bound, level), k), noisy.distribution
+        return best(counts_from(noisy, self.people, bound), k), noisy.distribution

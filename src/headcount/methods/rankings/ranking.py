@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Integers
-from headcount.adaptive.empirical_bayes import Posterior
+from headcount.adaptive.posterior import Posterior
 from headcount.events.log import EventLog
 
 

@@ -53,8 +53,8 @@ import pyarrow as pa
 from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant, cost_of
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import DiscreteGaussian, NoiseDistribution
-from headcount.adaptive.activity_histogram import histogram_table
-from headcount.adaptive.heavy_user_counts import LIGHT_AND_HEAVY, drawable, estimate_users, release_histogram
+from headcount.adaptive.measure import release_histogram
+from headcount.adaptive.threshold_choice import LIGHT_AND_HEAVY, drawable, estimate_users
 from headcount.bounds import (
     ActivityHistogram,
     Bounded,
@@ -79,6 +79,7 @@ from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
+from headcount.methods.counts.tables import histogram_table
 from headcount.methods.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, describe_extent, describe_filters
 from headcount.methods.rankings import by_context
 from headcount.methods.rankings.by_counts import ByCounts
@@ -249,7 +250,7 @@ class DirectTopK(Staged):
         draw = self._round(log, grant.cost)
         if not (counts.find_more(log, self.k, draw.scale) if grant.delta else counts.pays(draw.deviation)):
             return None
-        ranking, law = counts.rank(log, self.k, grant, noise, engine, LEVEL)
+        ranking, law = counts.rank(log, self.k, grant, noise, engine)
         steps = (
             f"Peeling {self._rounds(log):,} places off one by one would be noisier than ranking counts, as the "
             "released activity says; so counts were ranked.",
@@ -271,7 +272,7 @@ class DirectTopK(Staged):
         if by_context.peeling_pays(log, self.k, released, grant.cost, deviation=deviation):
             return None
         users = estimate_users(log, "items", released, noise_norm(grant.cost))
-        best = by_context.rank_contexts(log, self.k, users, grant, noise, engine, LEVEL)
+        best = by_context.rank_contexts(log, self.k, users, grant, noise, engine)
         limit, law = best.edges.bound.limit, best.edges.noisy.distribution
         silent = [name for name, places in zip(_labels(log), best.rankings, strict=True) if not places.winners]
         steps = (

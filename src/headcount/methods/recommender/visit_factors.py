@@ -26,8 +26,8 @@ from functools import cached_property
 import numpy as np
 
 from headcount._internal.arrays import Floats, Integers
-from headcount.adaptive.empirical_bayes import Posterior
 from headcount.adaptive.item_context_estimates import estimate_item_contexts
+from headcount.adaptive.posterior import Posterior
 from headcount.methods.recommender.factors import most_similar, significant_eigenpairs, symmetric_table
 
 LIMIT = 10

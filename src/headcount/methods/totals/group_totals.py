@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import NoiseDistribution
+from headcount.adaptive.estimator import LEVEL
 from headcount.bounds import Bounded, SampleRecords, Sensitivity
 from headcount.bounds.bound import NO_SECRET
 from headcount.bounds.keys.key_support import KeySupport
@@ -27,7 +28,6 @@ from headcount.bounds.linear_maps import count_distinct
 from headcount.bounds.values.value_histograms import By, UserGroups, UserValues
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
-from headcount.methods.counts.tables import LEVEL
 from headcount.methods.totals import GROUPS
 from headcount.noise import NoiseSource, add_noise
 from headcount.noise.stages import Stage, normalize_split, split_among_stages

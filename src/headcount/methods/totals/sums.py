@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import NoiseDistribution
+from headcount.adaptive.estimator import LEVEL
 from headcount.bounds.values.user_totals import FixedRange
 from headcount.events.log import EventLog
-from headcount.methods.counts.tables import LEVEL
 from headcount.methods.method import describe_cost
 from headcount.methods.totals import FAMILY as TOTALS
 from headcount.releases.intervals import Term, half_width

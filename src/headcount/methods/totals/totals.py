@@ -35,6 +35,7 @@ from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant, cost_of
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import NoiseDistribution
+from headcount.adaptive.estimator import LEVEL
 from headcount.bounds import NO_SECRET, SampleRecords, Sensitivity, check_limit
 from headcount.bounds.keys.key_support import KeySupport
 from headcount.bounds.values.user_totals import FixedRange, UserTotals
@@ -43,7 +44,7 @@ from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
-from headcount.methods.counts.tables import LEVEL, at_most
+from headcount.methods.counts.tables import at_most
 from headcount.methods.method import CAME_LATER, ONE_ID, Bounds, Staged, describe_cost, describe_filters
 from headcount.methods.totals import GROUPS, QUANTILES
 from headcount.methods.totals.group_totals import (

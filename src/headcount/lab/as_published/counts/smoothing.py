@@ -39,6 +39,7 @@ import numpy as np
 
 from headcount.accounting.budget import CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
+from headcount.adaptive.estimator import LEVEL
 from headcount.bounds import ActivityHistogram, Bounded, CountTable, SampleRecords
 from headcount.bounds.counts.sample_records import SampleUsers
 from headcount.bounds.linear_maps import fourier, head, inverse_fourier
@@ -49,7 +50,7 @@ from headcount.methods.counts.per_table import PerTableMethod, TableRelease, UpT
 from headcount.methods.counts.smoothing.random_groups import RandomGroups
 from headcount.methods.counts.smoothing.sampled_groups import SampledGroups, Sampling, check_sampling
 from headcount.methods.counts.smoothing.tuned_groups import TunedGroups
-from headcount.methods.counts.tables import LEVEL, at_most, were_kept
+from headcount.methods.counts.tables import at_most, were_kept
 from headcount.methods.counts.walsh_hadamard import COEFFICIENTS
 from headcount.methods.method import Bounds, describe_cost
 from headcount.noise import NoiseSource, add_noise

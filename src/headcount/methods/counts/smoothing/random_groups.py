@@ -28,13 +28,14 @@ import numpy as np
 
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import NoiseDistribution
+from headcount.adaptive.estimator import LEVEL
 from headcount.bounds import Bounded, CountTable, SampleRecords, Sensitivity
 from headcount.bounds.linear_maps import group_sums
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.methods.counts.per_table import TableRelease, UpToMaximum
 from headcount.methods.counts.smoothing.grouping import Groups, random_order
-from headcount.methods.counts.tables import LEVEL, Counts, at_most, kept_up_to
+from headcount.methods.counts.tables import Counts, at_most, kept_up_to
 from headcount.methods.method import describe_cost
 from headcount.noise import NoiseSource, add_noise
 from headcount.noise.stages import Stage

@@ -10,12 +10,12 @@ from fractions import Fraction
 import numpy as np
 
 from headcount.accounting.noise_distributions import DiscreteLaplace
-from headcount.adaptive.activity_histogram import estimate_activity, upper_activity
+from headcount.adaptive.activity_histogram import UserEstimates, estimate_with_upper
 from headcount.adaptive.class_scale_up import ReleasedProfile
-from headcount.adaptive.empirical_bayes import Posterior
-from headcount.adaptive.heavy_user_counts import NoisyGroupTables, item_contexts_from, shrink_groups
-from headcount.adaptive.light_heavy import choose_ratios, estimate_counts
-from headcount.adaptive.undetected_users import UserEstimates
+from headcount.adaptive.estimator import NoisyGroupTables, item_contexts_from, shrink_groups
+from headcount.adaptive.intervals import estimate_counts
+from headcount.adaptive.light_heavy import choose_ratios
+from headcount.adaptive.posterior import Posterior
 from headcount.bounds import WeightToThreshold
 from headcount.bounds.counts.activity_histogram import BINS, UPPER_ENDS
 
@@ -30,7 +30,7 @@ def test_intervals_take_little_memory() -> None:
     law = DiscreteLaplace(Fraction(20), Fraction(1, 1 << 16))
     histogram = np.zeros(BINS)
     histogram[:8] = 5_000
-    people = UserEstimates(estimate_activity(histogram, 20.0), upper_activity(histogram, 20.0), distinct=False)
+    people = UserEstimates(*estimate_with_upper(histogram, 20.0), distinct=False)
     bound = WeightToThreshold(16, apart=True)
     item_counts, many = (
         NoisyGroupTables((random.laplace(5, 20, (2, *shape)) * (1 << 16)).astype(np.int64), law, law)
@@ -38,7 +38,7 @@ def test_intervals_take_little_memory() -> None:
     )
 
     def counts(noisy: NoisyGroupTables) -> Posterior:
-        draft = shrink_groups(noisy, people, bound, 0.95)
+        draft = shrink_groups(noisy, people, bound)
         classes = draft.classes(40.0)
         shares = ReleasedProfile(np.full((UPPER_ENDS.size, classes.max() + 1), 50.0), 40.0, classes)
         return estimate_counts(draft, choose_ratios(draft, shares))

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.undetected_users import UndetectedUsers, UserEstimates
+from headcount.adaptive.activity_histogram import EstimatedActivity, UserEstimates
+from headcount.adaptive.intervals import UndetectedUsers, undetected_per_item
 
 OBSERVED = EstimatedActivity(np.array([10.0]), np.array([50.0]))
 MORE = EstimatedActivity(np.array([10.0, 40.0]), np.array([50.0, 5.0]))
@@ -33,11 +33,9 @@ def test_where_users_are_counted_a_user_adds_at_most_one() -> None:
 
 
 def test_under_a_cap_a_few_may_have_one_item_alone() -> None:
-    """More than two of them, with all that the cap allows; nobody adds more than one where people count."""
-    capped = UserEstimates(OBSERVED, MORE, distinct=False, cap=30)
-    assert 60 < capped.per_item < 75
-    assert UserEstimates(OBSERVED, MORE, distinct=True, cap=30).per_item == 0
-    assert UserEstimates(OBSERVED, MORE, distinct=False).per_item == 0
+    """More than two of them, with all that the cap allows; none adds more than one where users count."""
+    assert 60 < undetected_per_item(30) < 75
+    assert may_add(distinct=True, per_item=66) == may_add(distinct=True)
     more = np.subtract(may_add(distinct=False, per_item=66), may_add(distinct=False))
     assert more == pytest.approx([66, 66])
 

@@ -14,8 +14,9 @@ import pytest
 
 from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace
-from headcount.adaptive.empirical_bayes import Posterior
-from headcount.adaptive.refinement.measure import REFINED_ITEMS, Refinement
+from headcount.adaptive.measure import REFINED_ITEMS
+from headcount.adaptive.posterior import Posterior
+from headcount.adaptive.refinement import RefinedCounts
 from headcount.bounds.counts.activity_histogram import bin_of
 from headcount.bounds.counts.top_item_counts import TopItemCounts
 from headcount.engines.local.engine import LocalEngine
@@ -62,30 +63,31 @@ def widths(release: Release, exact: Floats) -> Floats:
 def test_the_largest_counts_are_measured_again_automatically(counting: Counting) -> None:
     engine = Watching()
     with (
-        watched("methods.counts.adaptive.refine_first_items") as looks,
-        watched("adaptive.refinement.measure.add_noise") as added,
+        watched("adaptive.measure._refine") as refined,
+        watched("adaptive.measure.add_noise") as added,
     ):
         released(town(200, 80, 9, counting=counting), "50", engine=engine, limit=9)
-    (look,) = looks
-    counts = look.given[3].mean  # nobody is heavy: nothing changes places once they are scaled up
-    places = look.result.places
+    (call,) = refined
+    inference, refinement = call.given[1], call.result.measurements.refinement
+    counts = inference.first_counts.mean  # no user is heavy: nothing changes places once they are scaled up
+    places = refinement.places
     assert np.unique(places).size == REFINED_ITEMS
     assert counts[places].min() >= np.delete(counts, places).max()
     (bound,) = engine.looked
-    assert bound is look.given[1].bound
     assert bound.among.places.tolist() == places.tolist()
     assert not any(bound.among is not None for bound, _ in engine.measured_bounds)
-    people, counted = added
-    assert people.given[0] is look.given[2].people
-    assert counted.given[0] is look.given[2].counts[look.given[1].bound.limits.index(look.result.limit)]
+    people, counted = added[-2:]
+    assert people.result is refinement.histogram
+    assert counted.result is refinement.counts
+    assert counted.given[0].sensitivity.l1 == refinement.threshold * counted.given[0].unit
 
 
 @COUNTINGS
 def test_both_measurements_share_the_budget_of_one_user(counting: Counting) -> None:
     """A histogram that everybody is in once, and counts of which a person moves no more than the limit."""
-    with watched("adaptive.refinement.measure.add_noise") as added:
+    with watched("adaptive.measure.add_noise") as added:
         release = released(town(200, 80, 9, counting=counting), "2")
-    histogram, call = added
+    histogram, call = added[-2:]
     people, grant, _ = histogram.given
     assert (people.sensitivity.l1, grant.exact) == (1, 2 * Fraction(2, 100))
     assert histogram.result.distribution == DiscreteLaplace(Fraction(25))
@@ -99,18 +101,17 @@ def test_both_measurements_share_the_budget_of_one_user(counting: Counting) -> N
 
 
 def test_with_delta_both_have_gaussian_noise() -> None:
-    with watched("adaptive.refinement.measure.add_noise") as added:
+    with watched("adaptive.measure.add_noise") as added:
         released(town(200, 80, 9), "2", noise="gaussian")
-    assert len(added) == 2
-    for call in added:
+    for call in added[-2:]:
         assert isinstance(call.result.distribution, DiscreteGaussian)
         assert call.given[1].cost.delta > 0
 
 
 def test_item_contexts_alone_need_no_refinement() -> None:
-    with watched("methods.counts.adaptive.refine_first_items") as looks:
+    with watched("adaptive.measure._refine") as refined:
         release = released(town(60, 8, 9), what="edges")
-    assert not looks
+    assert not refined
     assert "once more" not in release.explain()
 
 
@@ -118,9 +119,9 @@ def test_a_cap_down_weights_records_in_a_refinement_too() -> None:
     """200 people with 9 records of 8 items, all looked at: under a cap of 6 they have 6, and no limit is above."""
     owners = np.repeat(np.arange(200), 9)
     log = log_of(owners, np.random.default_rng(1).integers(0, 8, owners.size), 8)
-    with watched("adaptive.refinement.measure.add_noise") as added:
+    with watched("adaptive.measure.add_noise") as added:
         release = released(log, "50", at_most=6)
-    people, counted = (call.given[0] for call in added)
+    people, counted = (call.given[0] for call in added[-2:])
     assert people.sensitive_values[bin_of(np.array([6]))[0]] == 200
     assert counted.sensitivity.l1 <= 6 * counted.unit
     assert counts_of(release).sum() == pytest.approx(200 * 6, rel=0.05)
@@ -181,15 +182,14 @@ def test_a_refinement_informs_item_contexts_by_half_of_the_log_ratio() -> None:
     before, after = (
         Posterior(*(np.array([float(end)]) for end in ends)) for ends in ((90, 0, 260), (100, 90, 110))
     )
-    law = DiscreteLaplace(Fraction(1))
-    looked = Refinement(np.array([1]), before, after, 1, law, law)
+    looked = RefinedCounts(np.array([1]), before, after)
     counts = Posterior(*(np.array(ends, dtype=np.float64) for ends in ((5, 100), (1, 90), (9, 110))))
     inside, noise = looked.for_contexts(counts, np.array([0.3, 0.3]))
     assert inside.mean.tolist() == [5, 100]
     assert inside.high.tolist() == [9, 140]
     assert inside.low == pytest.approx([1, 100 - np.sqrt(100 * 10)])
     assert noise == pytest.approx([0.3, (20 / 3.92 / 100) ** 2], rel=1e-3)
-    narrow = Refinement(np.array([1]), after, before, 1, law, law).for_contexts(counts, np.array([0.0, 0.0]))[0]
+    narrow = RefinedCounts(np.array([1]), after, before).for_contexts(counts, np.array([0.0, 0.0]))[0]
     assert (narrow.low[1], narrow.high[1]) == (0, 260), "never narrower than the item itself"
 
 

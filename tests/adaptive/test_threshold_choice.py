@@ -11,16 +11,11 @@ from hypothesis import strategies as st
 
 from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.blocks import NoisyPair
 from headcount.adaptive.empirical_bayes import fit_priors
-from headcount.adaptive.predicted_error import (
-    BIN_POSITION_SHARE,
-    PROFILE_NOISE_FACTOR,
-    best_threshold,
-    predicted_error,
-    scale_up_error,
-)
+from headcount.adaptive.posterior import NoisyPair
+from headcount.adaptive.priors import PRIORS
 from headcount.adaptive.scale_up import Norm
+from headcount.adaptive.threshold_choice import best_threshold, predicted_error, scale_up_error
 
 norms = st.sampled_from(("l1", "l2"))
 
@@ -65,7 +60,7 @@ def test_with_no_noise_only_misjudging_is_left(activity: EstimatedActivity, limi
     misjudged_l1, roots = (float(scale_up_error(heavy, np.ones(1), norm)[0]) for norm in ("l1", "l2"))
     most = misjudged_l1 * heavy.total_records**2
     assert most / cells * (1 - 1e-9) - 1e-9 <= error <= most * (1 + 1e-9) + 1e-9
-    placed = BIN_POSITION_SHARE * heavy.bin_position_error**2
+    placed = PRIORS.threshold.bin_position_share * heavy.bin_position_error() ** 2
     assert roots - placed == pytest.approx((misjudged_l1 - placed) / 4, abs=1e-12)
     if np.unique(heavy.records).size <= 1:  # then only where in their bin they are is not known
         assert misjudged_l1 == pytest.approx(placed)
@@ -77,13 +72,16 @@ def test_what_is_measured_is_misjudged_by_no_more_than_noise(
 ) -> None:
     """Nor by more than unmeasured; and the less noise, the less."""
     counts = np.array([1.0, 100.0, 1e5])
-    placed = BIN_POSITION_SHARE * activity.bin_position_error**2 * counts**2
+    placed = PRIORS.threshold.bin_position_share * activity.bin_position_error() ** 2 * counts**2
     unmeasured, less, more = (
         scale_up_error(activity, counts, norm, measured) - placed for measured in (None, scale, scale * times)
     )
     assert (less <= more * (1 + 1e-9) + 1e-9).all()
     assert (more <= unmeasured * (1 + 1e-9) + 1e-6).all()
-    assert (less <= (PROFILE_NOISE_FACTOR * scale * activity.size_biased_mean) ** 2 * (1 + 1e-6) + 1e-6).all()
+    assert (
+        less
+        <= (PRIORS.threshold.profile_noise_factor * scale * activity.size_biased_mean) ** 2 * (1 + 1e-6) + 1e-6
+    ).all()
 
 
 def test_counts_that_noise_hides_among_many_cells_are_given_up() -> None:

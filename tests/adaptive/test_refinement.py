@@ -9,9 +9,9 @@ import pytest
 
 from headcount._internal.arrays import Floats
 from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.empirical_bayes import Posterior
-from headcount.adaptive.refinement.estimate import PriorEstimates, SubsetModel
-from headcount.adaptive.refinement.subset_activity import SubsetActivity
+from headcount.adaptive.posterior import Posterior
+from headcount.adaptive.refinement import PriorEstimates, SubsetModel
+from headcount.adaptive.subset_activity import SubsetActivity
 from headcount.bounds.counts.activity_histogram import BINS
 
 ITEMS = 8
@@ -95,7 +95,7 @@ def test_more_noise_asks_for_a_smaller_limit() -> None:
     having = drawn(np.random.default_rng(6), 5_000)
     people = as_released(having.sum(axis=1))
     few = few_of(broad_posterior(having.sum(axis=0).astype(np.float64), differ=0.5), people, distinct=True)
-    chosen = [few.best_limit([(k, noise * k) for k in (1, 2, 4, 8)]) for noise in (0.1, 100.0, 1e4)]
+    chosen = [few.best_threshold([(k, noise * k) for k in (1, 2, 4, 8)]) for noise in (0.1, 100.0, 1e4)]
     assert chosen[0] == 8
     assert chosen == sorted(chosen, reverse=True)
     assert chosen[-1] == 1
@@ -214,7 +214,7 @@ def test_no_count_is_too_small_for_a_limit_to_heed() -> None:
     counts[0] = 5_000.0
     few = few_of(broad_posterior(counts, differ=0.5), people, distinct=True)
     alone = min(limits, key=lambda bounds: few.remaining_variance(*bounds)[0])
-    assert (few.best_limit(limits), alone[0]) == (2, 4)
+    assert (few.best_threshold(limits), alone[0]) == (2, 4)
 
 
 def test_interval_ends_use_the_prior_of_the_same_side() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from headcount._internal.arrays import Floats
 from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.empirical_bayes import Posterior
-from headcount.adaptive.refinement.subset_activity import (
+from headcount.adaptive.posterior import Posterior
+from headcount.adaptive.subset_activity import (
     distinct_draws_activity,
     equal_share_activity,
     estimate_mixing_weight,
@@ -109,7 +109,7 @@ def test_what_stands_out_is_taken_as_released_and_the_rest_as_expected() -> None
         errors[scale] = np.abs(users_per_bin(few_activity.estimated) - there).sum() / there.sum()
         clear = noisy > 6 * scale
         assert users_per_bin(few_activity.estimated)[clear] == pytest.approx(noisy[clear], rel=1e-6)
-        assert (users_per_bin(few_activity.at_most) >= users_per_bin(few_activity.estimated) - 1e-6).all()
+        assert (users_per_bin(few_activity.upper) >= users_per_bin(few_activity.estimated) - 1e-6).all()
         assert (few_activity.deviations <= np.sqrt(2) * scale + 1e-9).all()
     assert errors[20.0] < 0.01
     assert errors[3_000.0] < 0.35, "noise alone is off by more than 0.9"

@@ -1,1 +1,0 @@
-"""Refinement: a second measurement of the items with the largest counts."""
