@@ -22,7 +22,7 @@ from headcount.errors import GrantError, UsageError
 from headcount.events.roles import read_range
 from headcount.ledger.windows import Windows
 from headcount.methods.totals.quantile_targets import read_quantiles
-from headcount.noise import threshold_for
+from headcount.noise.partition_selection.threshold import threshold_for
 from tests.support.forks import in_a_fork
 
 BAD = [0, -1, "0", "-0.5", 0.0, math.nan, math.inf, -math.inf, "nan", "inf", "plenty", "", " ", True, False, None,

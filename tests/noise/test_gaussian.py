@@ -27,16 +27,11 @@ from headcount.bounds import Bounded, SampleRecords, WeightToThreshold
 from headcount.bounds.counts.sample_records import SampleUsers
 from headcount.bounds.scores.candidate_scores import count_scores
 from headcount.errors import GrantError, HeadcountError, UsageError
-from headcount.noise import (
-    OperatingSystemNoise,
-    SeededNoise,
-    add_noise,
-    choose_candidate,
-    gaussian,
-)
+from headcount.noise import OperatingSystemNoise, SeededNoise, add_noise, gaussian
 from headcount.noise.gaussian import confirm, draw, sampler_integers, sigma_for
 from headcount.noise.samplers.kernels import discrete
 from headcount.noise.samplers.kernels.discrete import Shape
+from headcount.noise.selection.exponential import choose_candidate
 from tests.support.distributions import LEVEL, binomial, fits_gaussian, gaussian_epsilon
 
 DRAWS = 200_000

@@ -23,9 +23,9 @@ from headcount.events.user_table import read_people
 from headcount.methods.counts.request import ReleaseRequest
 from headcount.methods.rankings.request import RankRequest
 from headcount.methods.request import request_of
-from headcount.run.charge import WithheldError, cost, withhold_errors
 from headcount.run.curator import Curator
 from headcount.run.prepare import prepare_request
+from headcount.run.withhold import WithheldError, withhold_errors
 from tests.contracts.support.engine_checks import Torn
 
 DELTA = Decimal("1e-6")
@@ -229,7 +229,7 @@ def test_what_is_not_a_ledger() -> None:
 
 def test_pure_requests_cost_their_epsilon() -> None:
     for request in (request_of(ReleaseRequest, epsilon="0.7"), request_of(RankRequest, epsilon="0.7", k=1)):
-        charge = cost(prepare_request(request, log()))
+        charge = prepare_request(request, log()).charge
         assert (charge.epsilon, charge.delta, charge.rho, charge.slack) == (
             Decimal("0.7"),
             Decimal(0),
@@ -243,7 +243,7 @@ def test_pure_requests_cost_their_epsilon() -> None:
 def test_gaussian_noise_costs_its_rho(method: str, limit: int | None, contexts: bool) -> None:
     town = replace(log(contexts=contexts), counting="users")
     request = request_of(ReleaseRequest, epsilon="1", delta="1e-6", method=method, limit=limit, noise="gaussian")
-    charge = cost(prepare_request(request, town))
+    charge = prepare_request(request, town).charge
     assert (charge.delta, charge.slack) == (DELTA, Decimal(0))
     assert charge.rho is not None
     assert charge.rho <= pure_rho(Decimal(1)) / 4
@@ -254,17 +254,17 @@ def test_gaussian_noise_costs_its_rho(method: str, limit: int | None, contexts: 
 
 def test_one_gaussian_table_costs_its_calibrated_rho() -> None:
     request = request_of(ReleaseRequest, epsilon="1", delta="1e-6", method="sra", limit=1, noise="gaussian")
-    assert cost(prepare_request(request, log())).rho == rho_for(Decimal(1), DELTA)
+    assert prepare_request(request, log()).charge.rho == rho_for(Decimal(1), DELTA)
 
 
 def test_the_delta_of_a_selection_is_slack() -> None:
     town = log(items=None)
     request = request_of(ReleaseRequest, epsilon="1", delta="1e-6")
-    charge = cost(prepare_request(request, town))
+    charge = prepare_request(request, town).charge
     assert (charge.epsilon, charge.delta, charge.slack) == (Decimal(1), DELTA, DELTA)
     assert charge.rho == pure_rho(Decimal("0.2")) + pure_rho(Decimal("0.8"))
     both = request_of(ReleaseRequest, epsilon="1", delta="1e-6", noise="gaussian", method="sra", limit=1)
-    charge = cost(prepare_request(both, town))
+    charge = prepare_request(both, town).charge
     assert charge.slack == DELTA / 2
     assert charge.rho == pure_rho(Decimal("0.2")) + rho_for(Decimal("0.8"), DELTA / 2)
 

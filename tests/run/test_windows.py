@@ -157,11 +157,10 @@ def test_a_time_that_cannot_be_read_is_in_no_window() -> None:
 
 
 def test_a_plan_says_which_windows_and_what_is_left_in_the_fullest(ledger: hc.Ledger) -> None:
-    from headcount.run.charge import Charging
-    from headcount.run.curator import Curator
+    from headcount.run.curator import Curator, charging_of
 
     hc.release(log(INSIDE), epsilon="99", **account(ledger))
-    charging = Charging.of(ledger, dataset="town@1", analyst="ann", again=False)
+    charging = charging_of(ledger, dataset="town@1", analyst="ann", again=False)
     curator = Curator(charging=charging)
     ready = curator.prepare(ReleaseRequest(epsilon=Decimal(1)), log(INSIDE, since="2026-10-31"))
     plan = curator.plan(ready).to_json()

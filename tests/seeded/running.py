@@ -38,7 +38,6 @@ from headcount.noise import SeededNoise
 from headcount.noise.stages import split_among_stages
 from headcount.releases.release import Release
 from headcount.run import query_session
-from headcount.run.charge import cost
 from headcount.run.curator import Curator
 from headcount.run.prepare import prepare_request
 from tests.reference.engine import ReferenceEngine
@@ -186,7 +185,7 @@ def _table(rows: Sequence[crowds.Row], names: Sequence[str]) -> pa.Table:
 def _charge(request: ChargedRequest, log: EventLog, guarantee: Guarantee) -> Any:
     if guarantee.standing is Standing.CLAIMED:
         return None
-    return cost(prepare_request(request, log)).to_json()
+    return prepare_request(request, log).charge.to_json()
 
 
 def _stages(request: ChargedRequest, log: EventLog) -> Any:

@@ -38,8 +38,9 @@ from headcount.methods.counts.smoothing import sampled_groups
 from headcount.methods.counts.smoothing.sampled_groups import SampledGroups
 from headcount.methods.counts.smoothing.tuned_groups import TunedGroups
 from headcount.methods.method import Method
-from headcount.noise import NoiseSource, SeededNoise, choose_candidate, laplace, mechanisms
+from headcount.noise import NoiseSource, SeededNoise, laplace, mechanisms
 from headcount.noise.selection import exponential
+from headcount.noise.selection.exponential import choose_candidate
 from tests.reference import engine as reference
 from tests.reference.engine_in_parts import InParts
 from tests.support.distributions import LEVEL, loses_more_than

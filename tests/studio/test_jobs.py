@@ -30,7 +30,7 @@ from headcount.events.sources.databases.duckdb_files import CONFINED
 from headcount.events.sources.databases.table_or_query import TableOrQuery
 from headcount.events.sources.source import open_source
 from headcount.releases.release import Release, load
-from headcount.run.charge import WithheldError
+from headcount.run.withhold import WithheldError
 from headcount.studio.access import NotAllowedError
 from headcount.studio.jobs import plan_pool, runner, tasks
 from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage

@@ -20,7 +20,6 @@ from headcount.events.inspect.report import Checked
 from headcount.events.inspect.scan import scan
 from headcount.events.log import EventLog, check_log
 from headcount.events.tag_log import TagLog
-from headcount.ledger import Ledger
 from headcount.methods.counts.request import ReleaseRequest
 from headcount.methods.queries.request import QueryRequest
 from headcount.methods.rankings.request import RankRequest
@@ -28,10 +27,10 @@ from headcount.methods.recommender.request import RecommenderRequest
 from headcount.methods.request import CHARGING, ChargedRequest, Request, flags_of, request_of
 from headcount.methods.tags.request import TagsRequest
 from headcount.releases.release import Release
-from headcount.run.charge import Charging
-from headcount.run.curator import Curator
+from headcount.run.curator import Curator, charging_of
 
 if TYPE_CHECKING:
+    from headcount.ledger import Ledger
     from headcount.methods.recommender.recommender import NeighbourModel
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -264,7 +263,7 @@ def _released(kind: type[Request], log: EventLog, given: Mapping[str, Any]) -> R
     check_log(log)
     _check_spelling(given)
     request = request_of(kind, **{name: given[name] for name in kind.model_fields if name in given})
-    charging = Charging.of(given["ledger"], **{name: given[name] for name in ("dataset", "analyst", "again")})
+    charging = charging_of(given["ledger"], **{name: given[name] for name in ("dataset", "analyst", "again")})
     try:
         with engine_for(log, given["engine"]) as engine:
             curator = Curator(engine=engine, charging=charging)

@@ -163,10 +163,10 @@ def show(
 @contextmanager
 def _charging(flags: Flags) -> Iterator[Charging | None]:
     """Open the ledger that the flags or the environment name, None if there is none."""
-    from headcount.run.charge import Charging
+    from headcount.run.curator import charging_of
 
     names = ("dataset", "analyst", "again")
-    charging = Charging.of(flags["ledger"], **{name: flags[name] for name in names})
+    charging = charging_of(flags["ledger"], **{name: flags[name] for name in names})
     try:
         yield charging
     except KeyboardInterrupt:
@@ -209,11 +209,9 @@ def _note_cost(release: Release, charging: Charging | None, ready: Prepared) -> 
             "get. For a fresh draw, charged as new, add --again."
         )
         return
-    from headcount.run.charge import cost, final_cost
-
-    where, charge = "not charged to any ledger", final_cost(ready, release)
+    where, charge = "not charged to any ledger", ready.final_charge(release)
     if charging is not None:
-        charge = charge or cost(ready)
+        charge = charge or ready.charge
         version = "" if charging.version is None else f"@{charging.version}"
         entry = (release.ledger or {})["entry"]
         where = f"charged to {charging.dataset}{version} by {charging.analyst}, entry {entry}"

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import inspect
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from headcount.accounting.budget import Cost, CostOrGrant, Grant, cost_of
 from headcount.accounting.guarantee import Guarantee, Standing, format_delta
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Bound, CountTable
 from headcount.engines.engine import Engine, SelectiveEngine
+from headcount.engines.local.engine import LocalEngine
 from headcount.errors import USE_LOCAL_ENGINE, UsageError, param
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource
@@ -77,6 +79,33 @@ class Staged:
     def notes(self, log: EventLog, priced: CostOrGrant) -> tuple[str, ...]:  # noqa: ARG002
         """Say in sentences what else is known without data."""
         return ()
+
+
+Measured = TypeVar("Measured")
+"""What a method measured with noise, before anything is estimated from it."""
+
+
+class MeasuringMethod(Staged, ABC, Generic[Measured]):
+    """A method in two parts: ``measure`` alone spends, and ``estimate`` is post-processing of noisy numbers."""
+
+    @abstractmethod
+    def guarantee(self, priced: CostOrGrant) -> Guarantee:
+        """Say what is guaranteed, without looking at data."""
+
+    @abstractmethod
+    def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> Measured:
+        """Spend the grant on noisy numbers of the log."""
+
+    @abstractmethod
+    def estimate(self, log: EventLog, guarantee: Guarantee, noisy: Measured, *, simulated: bool) -> Release:
+        """Return the release of noisy numbers; of the log, only the description is used."""
+
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+        """Measure, then estimate."""
+        self.check(log)
+        guarantee = self.guarantee(grant)
+        noisy = self.measure(log, grant, noise, engine or LocalEngine())
+        return self.estimate(log, guarantee, noisy, simulated=not noise.is_private)
 
 
 def check_engine(name: object, bounds: Bounds, engine: Engine, log: EventLog) -> None:

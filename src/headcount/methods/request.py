@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
-from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import (
@@ -161,7 +160,6 @@ class ChargedRequest(BaseModel, ABC):
     def selections(self, log: EventLog) -> Selections:
         """Say how that is selected of which a log has no public list; refuse what does not fit."""
         from headcount.events.selection_targets import CONTEXTS, find_missing_lists
-        from headcount.methods.partition_selection.plan import Selection, divide_budget_split
 
         if log.roles.value is not None and not self.uses_value:
             raise UsageError(
@@ -184,7 +182,11 @@ class ChargedRequest(BaseModel, ABC):
                 f"{param.select_limit} is given, but nothing is selected",
                 remedy=f"leave it out, or add {param.select_items(True)}",
             )
-        budget_split = divide_budget_split(self.shares, kinds)[0] if kinds else {}
+        if not kinds:
+            return ()
+        from headcount.methods.partition_selection.plan import Selection, divide_budget_split
+
+        budget_split = divide_budget_split(self.shares, kinds)[0]
         halves = self.noise_kind == "gaussian"
         return tuple(
             Selection(limit=self.select_limit, share=budget_split[kind.stage], halves_delta=halves, of=kind)
@@ -202,24 +204,16 @@ class ChargedRequest(BaseModel, ABC):
             self.shares, [selectable for selectable in SELECTABLE if selectable.stage in self.shares]
         )[1]
 
-    @cached_property
-    def built(self) -> dict[bool, Method]:
-        """The method asked for, as it runs without a selection of items and after one; each made at most once."""
-        return {}
-
-    def build(self, *, selecting: bool = False) -> Method:
-        """Return the method asked for, as it runs after a selection of items if there is one; made once."""
-        if selecting not in self.built:
-            self.built[selecting] = self.make(selecting=selecting)
-        return self.built[selecting]
-
     @abstractmethod
-    def make(self, *, selecting: bool) -> Method:
-        """Make the method asked for, refusing what it cannot use and research that is not declared."""
+    def build(self, *, selecting: bool = False) -> Method:
+        """Build the method asked for, with what a selection leaves if there is one.
 
-    def build_for(self, items: int) -> Method:  # noqa: ARG002
+        What the method cannot use, and research that is not declared, is refused.
+        """
+
+    def adapt(self, method: Method, items: int) -> Method:  # noqa: ARG002
         """Return the method for so many selected items."""
-        return self.build(selecting=True)
+        return method
 
     @abstractmethod
     def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import threading
-import warnings
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from headcount.accounting.charges import plain
-from headcount.errors import DataError, HeadcountError, UsageError, param
+from headcount.errors import HeadcountError, UsageError, param
 from headcount.events.conditions import TimeWindow
 from headcount.events.encode.text_columns import value_type
 from headcount.events.log import EventLog
@@ -22,66 +17,8 @@ from headcount.events.sources.source import check_reachable
 from headcount.ledger import Account, Charge, Issued, Ledger, Reservation
 from headcount.ledger.names import check_name, user_name
 from headcount.ledger.windows import Clock, Span
-from headcount.methods.partition_selection.plan import completed_selections, find_empty_selection, split_among
-from headcount.noise.stages import charged_costs
 from headcount.releases.release import Release, load_earlier
 from headcount.run.prepare import Prepared
-
-VARIABLE = "HEADCOUNT_LEDGER"
-
-Outcome = TypeVar("Outcome")
-
-
-class WithheldError(DataError):
-    """The one thing that is said of whatever goes wrong once events are read: more would tell about the data.
-
-    It is raised by :func:`withhold_errors` alone, where what went wrong is forgotten already.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the release failed after the data was opened; what was wrong is not told, because it may depend on "
-            "the data, and the cost stays charged",
-            remedy="the curator can look with `headcount check`, with the same flags",
-        )
-
-
-def withhold_errors(act: Callable[[], Outcome]) -> Outcome:
-    """Do something with events that have been opened: if it fails, or warns, nothing is told of why.
-
-    The error has no cause and no context: an exception that is raised while another one is handled would carry
-    that one, and all that it says, into every traceback.
-    """
-    with _SILENCE, suppress(Exception):
-        return act()
-    raise WithheldError
-
-
-class _Silence:
-    """No warning is heard while anybody is inside.
-
-    The filter of warnings is one for all threads: if each set and took it back by itself, one who leaves would let
-    the warnings of another be heard, and the last one would leave it silent for good.
-    """
-
-    def __init__(self) -> None:
-        self._turn, self._inside = threading.Lock(), 0
-
-    def __enter__(self) -> None:
-        with self._turn:
-            if not self._inside:
-                self._ignoring = warnings.catch_warnings(action="ignore")
-                self._ignoring.__enter__()
-            self._inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._turn:
-            self._inside -= 1
-            if not self._inside:
-                self._ignoring.__exit__(None, None, None)
-
-
-_SILENCE = _Silence()
 
 
 @dataclass(frozen=True)
@@ -141,14 +78,7 @@ class ChargePreview:
 
 @dataclass(frozen=True)
 class Charging:
-    """Where requests are charged: a ledger, the dataset whose people's budget it is, and who asks.
-
-    >>> Charging.of(None, dataset=None, analyst=None, again=False) is None
-    True
-    >>> Charging.of(None, dataset="visits", analyst=None, again=False)
-    Traceback (most recent call last):
-    headcount.errors.UsageError: --dataset is given without a ledger; name one with --ledger or HEADCOUNT_LEDGER
-    """
+    """Where requests are charged: a ledger, the dataset whose people's budget it is, and who asks."""
 
     ledger: Ledger
     dataset: str
@@ -159,26 +89,10 @@ class Charging:
     """Whether the ledger was opened here, from its URL, so that nobody else closes it."""
 
     @classmethod
-    def of(
-        cls, ledger: Ledger | str | None, *, dataset: str | None, analyst: str | None, again: bool
-    ) -> Charging | None:
-        """Read what a caller says; without a ledger, given or in the environment, nothing is charged."""
-        if isinstance(ledger, str) and not ledger:
-            raise UsageError(f"{param.ledger} must be a URL", remedy="such as sqlite:///headcount.db")
-        where = os.environ.get(VARIABLE) if ledger is None else ledger
-        if not where:
-            for flag, given in (
-                (param.dataset, dataset),
-                (param.analyst, analyst),
-                (param.again(True), again or None),
-            ):
-                if given is not None:
-                    raise UsageError(
-                        f"{flag} is given without a ledger", remedy=f"name one with {param.ledger} or {VARIABLE}"
-                    )
-            return None
-        if not isinstance(where, Ledger | str):
-            raise UsageError("ledger must be a headcount.Ledger or a URL", given=where)
+    def open(cls, ledger: Ledger | str, dataset: str | None, analyst: str | None, *, again: bool) -> Charging:
+        """Read where and for whom a ledger, or the one at a URL, is charged."""
+        if not isinstance(ledger, Ledger | str):
+            raise UsageError("ledger must be a headcount.Ledger or a URL", given=ledger)
         if dataset is None:
             raise UsageError(
                 f"a ledger needs {param.dataset}: the name of the people whose budget is spent",
@@ -190,9 +104,8 @@ class Charging:
             check_name("version", version)
         analyst = user_name() if analyst is None else analyst
         check_name("analyst", analyst)
-        owned = isinstance(where, str)
-        opened = Ledger(where) if isinstance(where, str) else where
-        return cls(opened, name, version if at else None, analyst, again, owned)
+        opened = Ledger(ledger) if isinstance(ledger, str) else ledger
+        return cls(opened, name, version if at else None, analyst, again, owned=isinstance(ledger, str))
 
     def close(self) -> None:
         """Close a ledger that was opened here; it opens by itself should it be needed once more."""
@@ -201,7 +114,7 @@ class Charging:
 
     def preview_charge(self, ready: Prepared) -> ChargePreview:
         """Say where the request stands; refuse it as the ledger would. Charges nothing."""
-        charge, span, issued = cost(ready), span_of(ready.log), None
+        charge, span, issued = ready.charge, span_of(ready.log), None
         if not self.again:
             issued = self.ledger.issued(self.dataset, self.version, *ready.identity())
         if issued is not None:
@@ -216,7 +129,7 @@ class Charging:
     def reserve(self, ready: Prepared) -> Reservation | Release:
         """Charge the request, or return what was issued for it before, which costs nothing."""
         request_identity, catalogue = ready.identity()
-        charge = cost(ready)
+        charge = ready.charge
         outcome = self.ledger.reserve(
             self.dataset,
             self.version,
@@ -274,37 +187,6 @@ def span_of(log: EventLog) -> Span | None:
             clock = Clock(condition.column, condition.time.pattern, condition.time.zone)
             return Span(clock, *condition.edges(value_type(log.type_of(condition.column))))
     return None
-
-
-def cost(ready: Prepared) -> Charge:
-    """Return what a request costs, known without data: pure stages by their ε, Gaussian noise by its ρ.
-
-    That can be less than the promise, in which the ε of all of these is simply added up.
-    """
-    if not ready.guarantee.delta:
-        return Charge.of(ready.guarantee)
-    budget = ready.request.grant().cost
-    threshold: list[tuple[Decimal, Decimal]] = []
-    if ready.selections:
-        selecting, budget = split_among(ready.selections, budget)
-        threshold = [(part.epsilon, part.delta) for part in selecting]
-    parts = charged_costs(ready.stages(budget), budget) if budget.delta else [budget]
-    composed = Charge.of_stages(
-        pure=[part.epsilon for part in parts if not part.delta],
-        gaussian=[(part.epsilon, part.delta, part.rho) for part in parts if part.delta],
-        threshold=threshold,
-    )
-    whole = Charge.of(ready.guarantee, rho=composed.rho, slack=composed.slack)
-    return dataclasses.replace(whole, epsilon=min(whole.epsilon, composed.epsilon))
-
-
-def final_cost(ready: Prepared, release: Release) -> Charge | None:
-    """Return what was spent if it is less than the request costs: selection alone, where it found nothing."""
-    if find_empty_selection(release.chosen) is None:
-        return None
-    parts, _ = split_among(ready.selections, ready.request.grant().cost)
-    spent = parts[: len(completed_selections(ready.selections, release.chosen))]
-    return Charge.of_stages(threshold=[(part.epsilon, part.delta) for part in spent])
 
 
 def load_issued(issued: Issued, charge: Charge) -> Release:

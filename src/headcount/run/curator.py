@@ -2,31 +2,61 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headcount.accounting.budget import Grant
 from headcount.accounting.guarantee import Guarantee
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
-from headcount.errors import GrantError, RefusedError
+from headcount.errors import GrantError, RefusedError, UsageError, param
 from headcount.events.log import EventLog
-from headcount.events.sources.source import assumptions_of
 from headcount.methods.method import check_engine
-from headcount.methods.partition_selection.plan import (
-    combine_guarantees,
-    find_empty_selection,
-    select_all,
-    split_among,
-)
-from headcount.methods.partition_selection.release import add_selection_steps, advice, empty_release
 from headcount.methods.request import ChargedRequest
 from headcount.noise import NoiseSource, OperatingSystemNoise
 from headcount.releases.release import Release, moment
-from headcount.run.charge import ChargePreview, Charging, begin_reading, final_cost, record_charge, withhold_errors
 from headcount.run.prepare import Prepared, prepare_request
+from headcount.run.withhold import withhold_errors
+
+if TYPE_CHECKING:
+    from headcount.ledger import Ledger
+    from headcount.run.charge import ChargePreview, Charging
+
+LEDGER_VARIABLE = "HEADCOUNT_LEDGER"
+
+
+def charging_of(
+    ledger: Ledger | str | None, *, dataset: str | None, analyst: str | None, again: bool
+) -> Charging | None:
+    """Read where requests are charged; without a ledger, given or in the environment, nothing is charged.
+
+    >>> charging_of(None, dataset=None, analyst=None, again=False) is None
+    True
+    >>> charging_of(None, dataset="visits", analyst=None, again=False)
+    Traceback (most recent call last):
+    headcount.errors.UsageError: --dataset is given without a ledger; name one with --ledger or HEADCOUNT_LEDGER
+    """
+    if isinstance(ledger, str) and not ledger:
+        raise UsageError(f"{param.ledger} must be a URL", remedy="such as sqlite:///headcount.db")
+    place = os.environ.get(LEDGER_VARIABLE) if ledger is None else ledger
+    if place:
+        from headcount.run.charge import Charging  # the ledger is loaded only where one is charged
+
+        return Charging.open(place, dataset, analyst, again=again)
+    for parameter, given in (
+        (param.dataset, dataset),
+        (param.analyst, analyst),
+        (param.again(True), again or None),
+    ):
+        if given is not None:
+            raise UsageError(
+                f"{parameter} is given without a ledger",
+                remedy=f"name one with {param.ledger} or {LEDGER_VARIABLE}",
+            )
+    return None
 
 
 @dataclass(frozen=True)
@@ -112,13 +142,15 @@ class Curator:
         """
         if self.charging is None:
             return self._run(ready)
+        from headcount.run.charge import begin_reading, record_charge
+
         outcome = self.charging.reserve(ready)
         if isinstance(outcome, Release):
             return outcome
         begin_reading(outcome, ready.log)
         begun = moment()  # a release is dated by it: its end would tell how long the data took
         release = replace(withhold_errors(lambda: self._run(ready)), created=begun)
-        return record_charge(release, outcome, self.charging, final_cost(ready, release))
+        return record_charge(release, outcome, self.charging, ready.final_charge(release))
 
     def _run(self, ready: Prepared) -> Release:
         grant, request = ready.request.grant(), ready.request
@@ -129,12 +161,14 @@ class Curator:
         if not grant.is_spent:
             raise GrantError(f"method {release.method} left a part of its grant unspent")
         request_data = request.model_dump(mode="json", exclude_defaults=True)
-        guarantee = release.guarantee.assuming(*assumptions_of(ready.log.source))
         description = {"events": ready.log.requested(), request.command: request_data}
-        return replace(release, guarantee=guarantee, request=description)
+        return replace(release, guarantee=ready.guarantee, request=description)
 
     def _select(self, ready: Prepared, grant: Grant) -> Release:
         """Select what has no public list, and release what is asked for with what is left of the grant."""
+        from headcount.methods.partition_selection.plan import find_empty_selection, select_all, split_among
+        from headcount.methods.partition_selection.release import add_selection_steps, advice, empty_release
+
         parts, rest = split_among(ready.selections, grant)
         log, selected = select_all(ready.selections, ready.log, parts, self.noise, self.engine)
         nothing = find_empty_selection(selected)
@@ -143,5 +177,4 @@ class Curator:
         else:
             why = advice(nothing, selected[nothing.stage])
             release = empty_release(ready.method, log, rest, self.noise, ready.columns, why)
-        guarantee = combine_guarantees(ready.selections, release.guarantee, ready.log, grant)
-        return add_selection_steps(replace(release, guarantee=guarantee), selected)
+        return add_selection_steps(release, selected)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from headcount.accounting.budget import Cost
-from headcount.accounting.charges import plain
+from headcount.accounting.charges import Charge, plain
 from headcount.accounting.guarantee import Guarantee
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.errors import GrantError, NotSelectedError, UsageError
@@ -22,14 +23,12 @@ from headcount.events.sources.databases.database import DatabaseSource
 from headcount.events.sources.files.file_source import FileSource
 from headcount.events.sources.source import assumptions_of, underlying_source
 from headcount.methods.method import CAME_LATER, Method, Staged
-from headcount.methods.partition_selection.plan import (
-    Selections,
-    combine_guarantees,
-    split_among,
-    with_placeholder_items,
-)
 from headcount.methods.request import ChargedRequest
-from headcount.noise.stages import Stages
+from headcount.noise.stages import Stages, charged_costs
+from headcount.releases.release import Release
+
+if TYPE_CHECKING:
+    from headcount.methods.partition_selection.plan import Selections
 
 
 @dataclass(frozen=True)
@@ -72,15 +71,48 @@ class Prepared:
         catalogue = log.catalogue.digest if log.has_catalogue else "selected" if log.selects else "none"
         return json.dumps(_plain(request_identity), sort_keys=True), catalogue
 
+    @cached_property
+    def charge(self) -> Charge:
+        """What a ledger is charged: pure stages by their ε, Gaussian noise by its ρ.
+
+        That can be less than the guarantee, in which the ε of all of these is simply added up.
+        """
+        if not self.guarantee.delta:
+            return Charge.of(self.guarantee)
+        budget, threshold = self.request.grant().cost, list[tuple[Decimal, Decimal]]()
+        if self.selections:
+            from headcount.methods.partition_selection.plan import split_among
+
+            selecting, budget = split_among(self.selections, budget)
+            threshold = [(part.epsilon, part.delta) for part in selecting]
+        parts = charged_costs(self._stages(budget), budget) if budget.delta else [budget]
+        composed = Charge.of_stages(
+            pure=[part.epsilon for part in parts if not part.delta],
+            gaussian=[(part.epsilon, part.delta, part.rho) for part in parts if part.delta],
+            threshold=threshold,
+        )
+        whole = Charge.of(self.guarantee, rho=composed.rho, slack=composed.slack)
+        return dataclasses.replace(whole, epsilon=min(whole.epsilon, composed.epsilon))
+
+    def final_charge(self, release: Release) -> Charge | None:
+        """Return what was spent if it is less than the charge: selection alone, where it found nothing."""
+        if not self.selections:
+            return None
+        from headcount.methods.partition_selection.plan import final_charge
+
+        return final_charge(self.selections, self.request.grant().cost, release.chosen)
+
     def for_selected(self, log: EventLog) -> Method:
         """Return the method for a log with what was selected: a ranking may be shorter then."""
-        return self.request.build_for(len(log.catalogue.ids)) if self.log.selects else self.method
+        return self.request.adapt(self.method, len(log.catalogue.ids)) if self.log.selects else self.method
 
-    def stages(self, price: Cost) -> Stages:
+    def _stages(self, price: Cost) -> Stages:
         """Return what the method does at a price: with made-up items, where that hangs on what is selected."""
         try:
             return self.method.stages(self.log, price)
         except NotSelectedError:
+            from headcount.methods.partition_selection.plan import with_placeholder_items
+
             placeholder_log = with_placeholder_items(self.log, self.selections)
             return self.for_selected(placeholder_log).stages(placeholder_log, price)
 
@@ -99,22 +131,40 @@ def prepare_request(request: ChargedRequest, log: EventLog) -> Prepared:
 
 def _prepare(request: ChargedRequest, log: EventLog) -> Prepared:
     request = request.for_log(log)
-    selections, grant, taken = request.selections(log), request.grant(), assumptions_of(log.source)
-    method = request.build(selecting=bool(selections))
-    if not selections:
-        distributions = method.noise_distributions(log, grant)
-        columns, guarantee = request.columns(log), method.guarantee(grant).assuming(*taken)
-        ready = Prepared(request, log, method, guarantee, request.cells(log), columns, distributions)
-        return dataclasses.replace(ready, notes=method.notes(log, grant)) if isinstance(method, Staged) else ready
+    selections, grant, assumptions = request.selections(log), request.grant(), assumptions_of(log.source)
+    method, columns = request.build(selecting=bool(selections)), request.columns(log)
+    if selections:
+        return _prepare_selecting(request, log, method, selections, assumptions)
+    distributions, guarantee = method.noise_distributions(log, grant), method.guarantee(grant)
+    notes = method.notes(log, grant) if isinstance(method, Staged) else ()
+    return Prepared(
+        request,
+        log,
+        method,
+        guarantee.assuming(*assumptions),
+        request.cells(log),
+        columns,
+        distributions,
+        notes=notes,
+    )
+
+
+def _prepare_selecting(
+    request: ChargedRequest, log: EventLog, method: Method, selections: Selections, assumptions: Sequence[str]
+) -> Prepared:
+    """Validate a request that has items, contexts or tags selected before its method runs."""
+    from headcount.methods.partition_selection.plan import combine_guarantees, split_among, with_placeholder_items
+
+    grant = request.grant()
     parts, rest = split_among(selections, grant.cost)
-    columns = request.columns(log)
-    guarantee = combine_guarantees(selections, method.guarantee(rest), log, grant).assuming(*taken)
+    guarantee = combine_guarantees(selections, method.guarantee(rest), log, grant).assuming(*assumptions)
     how = {selection.of.stage: selection.plan(part) for selection, part in zip(selections, parts, strict=True)}
-    ready = Prepared(request, log, method, guarantee, _cells(request, log), columns, {}, selections, how)
+    cells, columns = _cells(request, log), request.columns(log)
+    ready = Prepared(request, log, method, guarantee, cells, columns, {}, selections, how)
     try:
         return dataclasses.replace(ready, noise_distributions=method.noise_distributions(log, rest))
     except NotSelectedError:
-        # what the noise will be hangs on what is selected: refuse what could be drawn for none
+        # the noise depends on what is selected: refuse what could be drawn for none
         placeholder_log = with_placeholder_items(log, selections)
         ready.for_selected(placeholder_log).noise_distributions(placeholder_log, rest)
         return ready

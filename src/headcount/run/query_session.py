@@ -35,8 +35,10 @@ from headcount.methods.request import request_of
 from headcount.noise import OperatingSystemNoise
 from headcount.releases.formatting import some
 from headcount.releases.release import Release
-from headcount.run.charge import Charging, begin_reading, record_charge, withhold_errors
+from headcount.run.charge import begin_reading, record_charge
+from headcount.run.curator import charging_of
 from headcount.run.prepare import prepare_request
+from headcount.run.withhold import withhold_errors
 
 
 @class_errors_in_python
@@ -84,7 +86,7 @@ class QuerySession(ExclusiveResource):
         fields = {name: given[name] for name in SessionRequest.model_fields if name in given}
         self._request = request_of(SessionRequest, **fields)
         self._request.build()
-        charging = Charging.of(ledger, dataset=dataset, analyst=analyst, again=False)
+        charging = charging_of(ledger, dataset=dataset, analyst=analyst, again=False)
         # every session is another one: what was published of an earlier one is no answer
         self._charging = None if charging is None else replace(charging, again=True)
         self._reservation: Reservation | None = None

@@ -15,7 +15,7 @@ import pytest
 import headcount as hc
 from headcount.errors import python
 from headcount.events.inspect.scan import scan
-from headcount.run.charge import WithheldError
+from headcount.run.withhold import WithheldError
 from tests.cli.conftest import FLAGS, RELEASE, Run
 
 HOSTILE: list[tuple[bytes | None, bytes | None, bytes | None, bytes | None]] = [

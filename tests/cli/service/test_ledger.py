@@ -336,9 +336,9 @@ def crash(*_: Any, **__: Any) -> Any:
 
 
 POINTS = {
-    "reserved": ("headcount.run.curator.begin_reading", None),
+    "reserved": ("headcount.run.charge.begin_reading", None),
     "reading": (LocalEngine, "measure"),
-    "counted": ("headcount.run.curator.record_charge", None),
+    "counted": ("headcount.run.charge.record_charge", None),
     "writing": (Release, "_write"),
     "written": (Reservation, "issue"),
 }

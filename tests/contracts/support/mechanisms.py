@@ -23,19 +23,14 @@ from headcount.bounds.bounded import SEAL
 from headcount.bounds.keys.key_support import BoundedKeySupport
 from headcount.bounds.keys.key_weights import KeyWeights
 from headcount.bounds.scores.quantile_scores import ScoredTogether
-from headcount.noise import (
-    SeededNoise,
-    SparseVector,
-    WeightedSelection,
-    add_noise,
-    choose_candidate,
-    choose_in_parallel,
-    choose_top_k,
-    release_key_hints,
-    release_probabilities_for,
-    select_by_threshold,
-    select_keys,
-)
+from headcount.noise import SeededNoise, add_noise
+from headcount.noise.partition_selection.single_key import release_key_hints, release_probabilities_for, select_keys
+from headcount.noise.partition_selection.threshold import select_by_threshold
+from headcount.noise.partition_selection.weighted_rounds import WeightedSelection
+from headcount.noise.selection.exponential import choose_candidate
+from headcount.noise.selection.exponential_parallel import choose_in_parallel
+from headcount.noise.selection.sparse_vector import SparseVector
+from headcount.noise.selection.top_k import choose_top_k
 
 SIZE = 48
 IDS = pa.array([f"i{place:02}" for place in range(SIZE)])

@@ -26,7 +26,6 @@ from headcount.methods.recommender.request import RecommenderRequest
 from headcount.methods.request import ChargedRequest, request_of
 from headcount.methods.tags.request import TagsRequest
 from headcount.noise import SeededNoise
-from headcount.run.charge import cost
 from headcount.run.prepare import prepare_request
 from tests.contracts.support.method_checks import recorded_spending
 from tests.run.test_curator import Unreadable
@@ -156,7 +155,7 @@ def test_what_a_ledger_charges_hangs_on_nothing_that_is_selected(
     for many in (1, 7, 100):
         for kind in (CONTEXTS, ITEMS, TAGS):
             monkeypatch.setattr(type(kind), "stand_ins", many)
-        charges.append(cost(ready))
+        charges.append(ready.charge)
     assert charges[0].rho
     assert charges[1:] == charges[:-1]
 

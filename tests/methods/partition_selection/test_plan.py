@@ -28,7 +28,8 @@ from headcount.methods.partition_selection.release import add_selection_steps, a
 from headcount.methods.rankings.request import RankRequest
 from headcount.methods.registry import build
 from headcount.methods.request import request_of
-from headcount.noise import SeededNoise, threshold_for
+from headcount.noise import SeededNoise
+from headcount.noise.partition_selection.threshold import threshold_for
 from tests.contracts.support.method_checks import recorded_spending
 from tests.reference.engine import ReferenceEngine
 from tests.run.test_curator import Unreadable

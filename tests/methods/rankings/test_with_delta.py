@@ -31,11 +31,11 @@ from headcount.methods.prediction.top_k_recall import recall_by_counts, recall_b
 from headcount.methods.rankings import top_k
 from headcount.methods.rankings.request import RankRequest
 from headcount.methods.rankings.top_k import ACTIVITY_SHARE, DirectTopK
-from headcount.noise import OperatingSystemNoise, SeededNoise, scale_for_picks
+from headcount.noise import OperatingSystemNoise, SeededNoise
 from headcount.noise.selection import top_k as peeling
 from headcount.noise.selection import top_k_sparse
+from headcount.noise.selection.exponential_zcdp import scale_for_picks
 from headcount.releases.release import Release
-from headcount.run.charge import cost
 from headcount.run.curator import Curator
 from tests.contracts.support.method_checks import CONTEXTS, recorded_spending
 from tests.methods.rankings.test_long_rankings import (
@@ -140,7 +140,7 @@ def test_the_noise_is_what_rho_pays_for(case: Case, strategy: str, monkeypatch: 
 def test_a_ledger_counts_the_rho() -> None:
     log = CASES["plain"].town()
     for k in (3, 12):
-        charge = cost(Curator().prepare(RankRequest(epsilon=Decimal(1), delta=Decimal(DELTA), k=k), log))
+        charge = Curator().prepare(RankRequest(epsilon=Decimal(1), delta=Decimal(DELTA), k=k), log).charge
         rho, share = Cost.of("1", DELTA).rho, 1 - ACTIVITY_SHARE if k > top_k.FEW_ROUNDS else Decimal(1)
         assert charge.rho == pytest.approx(tight(k, rho, share) + rho * (1 - share), rel=Decimal("1e-12"))
         assert (charge.epsilon, charge.delta) == (Decimal(1), Decimal(DELTA))

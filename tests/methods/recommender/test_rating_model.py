@@ -26,7 +26,6 @@ from headcount.methods.recommender.request import RecommenderRequest
 from headcount.methods.request import request_of
 from headcount.noise import SeededNoise
 from headcount.releases.release import Release
-from headcount.run.charge import cost
 from headcount.run.prepare import prepare_request
 from tests.contracts.support.method_facts import Special
 from tests.support.distributions import LEVEL, fits_gaussian, fits_laplace
@@ -205,7 +204,7 @@ def test_gaussian_sums_spend_what_epsilon_and_delta_allow_for(refine: bool) -> N
 def test_the_ledger_charges_what_is_promised_or_less() -> None:
     request = request_of(RecommenderRequest, epsilon="4", delta=DELTA)
     log = tastes(30)
-    charge = cost(prepare_request(request, log))
+    charge = prepare_request(request, log).charge
     assert charge.epsilon <= 4
     assert charge.delta == request.delta
     assert charge.rho is not None

@@ -19,7 +19,6 @@ from headcount.methods.tags.synthesize import synthesize
 from headcount.noise import OperatingSystemNoise, SeededNoise
 from headcount.noise.stages import charged_costs, split_among_stages
 from headcount.releases.release import Release, load
-from headcount.run.charge import cost
 from headcount.run.prepare import prepare_request
 from tests.contracts.support.method_facts import Special
 from tests.support.curator_runs import planned
@@ -89,7 +88,7 @@ def test_weights_are_near_the_truth() -> None:
 
 def test_a_ledger_is_charged_for_gaussian_noise_by_its_rho() -> None:
     log, request = log_of([]), TagsRequest(epsilon=Decimal(1), delta=Decimal("1e-6"))
-    charge = cost(prepare_request(request, log))
+    charge = prepare_request(request, log).charge
     assert charge.rho is not None
     assert 0 < charge.epsilon <= 1
     plan = planned(request, log)

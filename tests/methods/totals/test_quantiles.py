@@ -36,7 +36,8 @@ from headcount.methods.totals.quantiles import (
     max_rank_errors,
 )
 from headcount.methods.totals.totals import Totals
-from headcount.noise import SeededNoise, choose_in_parallel
+from headcount.noise import SeededNoise
+from headcount.noise.selection.exponential_parallel import choose_in_parallel
 from tests.contracts.support.method_checks import recorded_spending
 from tests.reference.engine import ReferenceEngine
 

@@ -19,7 +19,8 @@ from headcount.events.log import EventLog
 from headcount.methods.counts.tables import NoisyTables
 from headcount.methods.rankings.ranking import Ranked
 from headcount.methods.rankings.top_k import DirectTopK
-from headcount.noise import NoiseSource, add_noise, choose_candidate
+from headcount.noise import NoiseSource, add_noise
+from headcount.noise.selection.exponential import choose_candidate
 from headcount.releases.release import Release
 from tests.mutants.audited.mutant import Mutant, Parts, by_hand, rows_of, with_counts
 

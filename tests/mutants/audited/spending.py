@@ -20,7 +20,8 @@ from headcount.events.log import EventLog
 from headcount.methods.counts.tables import NoisyTables, noised_tables
 from headcount.methods.rankings.ranking import Ranked
 from headcount.methods.rankings.top_k import DirectTopK
-from headcount.noise import NoiseSource, choose_top_k
+from headcount.noise import NoiseSource
+from headcount.noise.selection.top_k import choose_top_k
 from headcount.releases.release import Release
 from tests.mutants.audited.mutant import Mutant, Parts, noised_with
 

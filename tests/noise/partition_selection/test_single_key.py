@@ -16,7 +16,12 @@ from headcount._internal.arrays import Words
 from headcount.accounting.budget import Cost, Grant
 from headcount.bounds.keys.key_weights import KeyWeights
 from headcount.errors import GrantError, UsageError
-from headcount.noise import SeededNoise, release_key_hints, release_probabilities_for, select_keys
+from headcount.noise import SeededNoise
+from headcount.noise.partition_selection.single_key import (
+    release_key_hints,
+    release_probabilities_for,
+    select_keys,
+)
 
 PRICES = [Cost.of("1", "1e-6"), Cost.of("0.2", "1e-10"), Cost.of("0.05", "0.01"), Cost.of("3", "1e-40")]
 

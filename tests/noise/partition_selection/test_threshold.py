@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from headcount.accounting.budget import Cost, Grant
 from headcount.bounds.keys.key_support import BoundedKeySupport, KeySupport
 from headcount.errors import GrantError, HeadcountError
-from headcount.noise import OperatingSystemNoise, SeededNoise, laplace, select_by_threshold, threshold_for
+from headcount.noise import OperatingSystemNoise, SeededNoise, laplace
+from headcount.noise.partition_selection.threshold import select_by_threshold, threshold_for
 
 FALSE_ALARM = 1e-6
 

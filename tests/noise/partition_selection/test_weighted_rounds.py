@@ -16,8 +16,9 @@ from headcount.accounting.gdp import mu_for
 from headcount.bounds.keys.key_weights import KeyWeights
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import GrantError, UsageError
-from headcount.noise import SeededNoise, WeightedSelection, plan_rounds
+from headcount.noise import SeededNoise
 from headcount.noise.partition_selection import weighted_rounds
+from headcount.noise.partition_selection.weighted_rounds import WeightedSelection, plan_rounds
 
 PRICES = [Cost.of("1", "1e-6"), Cost.of("0.2", "1e-10"), Cost.of("8", "0.01"), Cost.of("0.01", "1e-9")]
 AGAIN = np.array([2, 3, 4, 5, 6])

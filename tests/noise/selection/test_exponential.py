@@ -26,10 +26,10 @@ from headcount.accounting.budget import Grant
 from headcount.bounds import bounded
 from headcount.bounds.bounded import MAX_GAP, SEAL, Scored
 from headcount.errors import GrantError, HeadcountError, UsageError
-from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, choose_candidate, scale_for
+from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, scale_for
 from headcount.noise.samplers.kernels import exponential as choosing
 from headcount.noise.selection import exponential as choice
-from headcount.noise.selection.exponential import confirm, draw
+from headcount.noise.selection.exponential import choose_candidate, confirm, draw
 from tests.support.distributions import LEVEL, distribution_of, fits
 
 DRAWS = 12_000

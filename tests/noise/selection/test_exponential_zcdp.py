@@ -19,9 +19,10 @@ from scipy import stats
 from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.zcdp import rho_for
 from headcount.errors import GrantError, HeadcountError, UsageError
-from headcount.noise import SeededNoise, choose_top_k, scale_for_picks
+from headcount.noise import SeededNoise
 from headcount.noise.selection import exponential_zcdp
-from headcount.noise.selection.top_k import draw
+from headcount.noise.selection.exponential_zcdp import scale_for_picks
+from headcount.noise.selection.top_k import choose_top_k, draw
 from headcount.noise.selection.top_k_sparse import draw_top_k_sparse
 from tests.noise.selection.test_top_k import (
     Distribution,

@@ -24,7 +24,8 @@ from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
 from headcount.errors import GrantError
-from headcount.noise import SeededNoise, SparseVector, sparse_vector_noise, sparse_vector_split
+from headcount.noise import SeededNoise
+from headcount.noise.selection.sparse_vector import SparseVector, sparse_vector_noise, sparse_vector_split
 from tests.support.distributions import LEVEL, binomial
 from tests.support.forks import in_a_fork
 

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from headcount.accounting.budget import Grant
 from headcount.bounds.bounded import MAX_GAP, SEAL, Scored
 from headcount.errors import GrantError, HeadcountError, UsageError
-from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, choose_top_k, scale_for
+from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, scale_for
 from headcount.noise.samplers.kernels import exponential as choosing
 from headcount.noise.selection import top_k
-from headcount.noise.selection.top_k import draw
+from headcount.noise.selection.top_k import choose_top_k, draw
 from tests.support.distributions import LEVEL, distribution_of, fits
 
 DRAWS = 12_000

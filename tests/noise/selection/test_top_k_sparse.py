@@ -26,10 +26,10 @@ from headcount.bounds.counts.sparse_user_counts import (
     sparse_scores,
 )
 from headcount.errors import GrantError, UsageError
-from headcount.noise import OperatingSystemNoise, SeededNoise, choose_top_k
+from headcount.noise import OperatingSystemNoise, SeededNoise
 from headcount.noise.samplers.kernels import exponential
 from headcount.noise.selection import top_k, top_k_sparse
-from headcount.noise.selection.top_k import draw
+from headcount.noise.selection.top_k import choose_top_k, draw
 from headcount.noise.selection.top_k_sparse import Zeros, draw_top_k_sparse
 from tests.noise.selection.test_top_k import (
     DRAWS,

@@ -53,9 +53,11 @@ from headcount.lab.audit.sensitivity_replay import (
     check_call,
     noting,
 )
-from headcount.noise import SeededNoise, SparseVector, WeightedSelection, gaussian, laplace, mechanisms
+from headcount.noise import SeededNoise, gaussian, laplace, mechanisms
 from headcount.noise.partition_selection import single_key, threshold
+from headcount.noise.partition_selection.weighted_rounds import WeightedSelection
 from headcount.noise.selection import exponential, exponential_joint, exponential_parallel, top_k, top_k_sparse
+from headcount.noise.selection.sparse_vector import SparseVector
 from headcount.releases.release import Release
 
 _SHOWN = 60  # bytes on either side of a difference

@@ -29,7 +29,7 @@ from headcount.lab.compare.trials import EVERYTHING, Bench, Measure, Number, Tri
 from headcount.methods.counts import FAMILY as COUNTS
 from headcount.methods.family import fields_of
 from headcount.methods.rankings import FAMILY
-from headcount.noise import choose_top_k
+from headcount.noise.selection.top_k import choose_top_k
 from headcount.noise.stages import Stage, normalize_split, split_among_stages
 from headcount.releases.release import Release
 

@@ -54,7 +54,8 @@ from headcount.events.log import MOST_CELLS, EventLog
 from headcount.methods.counts.per_table import PerTableMethod, TableRelease
 from headcount.methods.counts.tables import NOUNS
 from headcount.methods.method import Bounds, describe_cost
-from headcount.noise import NoiseSource, add_noise, choose_candidate, max_drawable_l1
+from headcount.noise import NoiseSource, add_noise, max_drawable_l1
+from headcount.noise.selection.exponential import choose_candidate
 from headcount.noise.stages import Stage, split_among_stages
 
 SHARES = {"choice": Decimal("0.1"), "counts": Decimal("0.9")}

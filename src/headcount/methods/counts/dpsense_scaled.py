@@ -46,7 +46,8 @@ from headcount.events.log import EventLog
 from headcount.methods.counts.dpsense import SensitivityControl, drawable, largest_limit, weighted
 from headcount.methods.counts.per_table import TableRelease
 from headcount.methods.method import Bounds, describe_cost
-from headcount.noise import NoiseSource, choose_candidate
+from headcount.noise import NoiseSource
+from headcount.noise.selection.exponential import choose_candidate
 from headcount.noise.stages import split_among_stages
 
 

@@ -180,8 +180,8 @@ class ReleaseRequest(MethodRequest):
         own = {"quantiles": read_quantiles(self.quantiles), "by": self.by, "distinct": self.distinct}
         return TOTALS.build(TOTALS.default, {"limit": self.limit, "shares": shares, **own})
 
-    def make(self, *, selecting: bool) -> Method:
-        """Make the method asked for, refusing what it cannot use and research that is not declared."""
+    def build(self, *, selecting: bool = False) -> Method:
+        """Build the method asked for, refusing what it cannot use and research that is not declared."""
         if self.is_of_totals:
             return self._totals(self.own_shares(selecting=selecting))
         for name in ("quantiles", "by", "distinct"):

@@ -47,7 +47,8 @@ from headcount.events.log import EventLog
 from headcount.methods.counts.per_table import TableRelease, UpToMaximum
 from headcount.methods.counts.tables import at_most, kept_up_to
 from headcount.methods.method import describe_cost
-from headcount.noise import NoiseSource, add_noise, can_draw, choose_candidate
+from headcount.noise import NoiseSource, add_noise, can_draw
+from headcount.noise.selection.exponential import choose_candidate
 from headcount.noise.stages import Stage, split_among_stages
 from headcount.releases.intervals import Term, half_width
 

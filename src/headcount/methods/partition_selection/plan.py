@@ -31,7 +31,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from headcount.accounting.budget import CostOrGrant, Grant, cost_of
+from headcount.accounting.budget import Cost, CostOrGrant, Grant, cost_of
+from headcount.accounting.charges import Charge
 from headcount.accounting.guarantee import Guarantee
 from headcount.bounds import check_limit
 from headcount.bounds.keys.distinct_items_sign import DistinctItemsSign
@@ -42,18 +43,14 @@ from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.events.selection_targets import CONTEXTS, ITEMS, SELECTABLE, TAGS, Selectable
 from headcount.methods.method import CAME_LATER, PUBLIC_CATALOGUE, PUBLIC_LISTS, Bounds
-from headcount.noise import (
-    NoiseSource,
-    WeightedSelection,
-    add_noise,
-    noise_distribution_for,
-    plan_rounds,
+from headcount.noise import NoiseSource, add_noise, noise_distribution_for
+from headcount.noise.partition_selection.single_key import (
     release_key_hints,
     release_probabilities_for,
-    select_by_threshold,
     select_keys,
-    threshold_for,
 )
+from headcount.noise.partition_selection.threshold import select_by_threshold, threshold_for
+from headcount.noise.partition_selection.weighted_rounds import WeightedSelection, plan_rounds
 from headcount.noise.stages import Paying
 from headcount.releases.formatting import some
 
@@ -188,6 +185,17 @@ def find_empty_selection(described: Mapping[str, Mapping[str, Any]]) -> Selectab
 def completed_selections(selections: Selections, described: Mapping[str, Mapping[str, Any]]) -> Selections:
     """Return the selections that were done, from what a release tells."""
     return tuple(selection for selection in selections if selection.of.stage in described)
+
+
+def final_charge(
+    selections: Selections, budget: Cost, described: Mapping[str, Mapping[str, Any]]
+) -> Charge | None:
+    """Return what was spent where a selection found nothing, from what a release tells: selections alone."""
+    if find_empty_selection(described) is None:
+        return None
+    parts, _ = split_among(selections, budget)
+    spent = parts[: len(completed_selections(selections, described))]
+    return Charge.of_stages(threshold=[(part.epsilon, part.delta) for part in spent])
 
 
 def combine_guarantees(

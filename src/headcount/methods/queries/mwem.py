@@ -52,7 +52,8 @@ from headcount.methods.queries.inference.multiplicative_weights import (
 )
 from headcount.methods.queries.query_method import ERROR, TOTAL, NoisyAnswers, QueryMethod, measure_total
 from headcount.methods.queries.steps import step
-from headcount.noise import NoiseSource, add_noise, choose_candidate
+from headcount.noise import NoiseSource, add_noise
+from headcount.noise.selection.exponential import choose_candidate
 from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages, split_evenly
 
 SHARES = {TOTAL: "0.05", "start": "0.6", "rounds": "0.3", ERROR: "0.05"}

@@ -54,7 +54,8 @@ from headcount.methods.queries.inference.multiplicative_weights import (
 from headcount.methods.queries.query_method import LEVEL, TOTAL, NoisyAnswers, QueryMethod, measure_total
 from headcount.methods.queries.steps import step
 from headcount.methods.queries.workload import TableQueries
-from headcount.noise import NoiseSource, SparseVector, add_noise, noise_distribution_for, sparse_vector_noise
+from headcount.noise import NoiseSource, add_noise, noise_distribution_for
+from headcount.noise.selection.sparse_vector import SparseVector, sparse_vector_noise
 from headcount.noise.stages import (
     Stage,
     Stages,

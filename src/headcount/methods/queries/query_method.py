@@ -25,10 +25,9 @@ from headcount.bounds.grid.group_cells import GroupCells
 from headcount.bounds.grid.linear_queries import distances, exact_answers, quantile
 from headcount.bounds.linear_maps import group_sums
 from headcount.engines.engine import Engine
-from headcount.engines.local.engine import LocalEngine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
-from headcount.methods.method import Bounds, Staged
+from headcount.methods.method import Bounds, MeasuringMethod
 from headcount.methods.queries import ANSWERS
 from headcount.methods.queries.sql import Cell
 from headcount.methods.queries.steps import Step, describe_table, step
@@ -193,7 +192,7 @@ def _attributes(cells: Sequence[Cell], taken: set[str]) -> dict[str, pa.Array]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueryMethod(Staged):
+class QueryMethod(MeasuringMethod[NoisyAnswers]):
     """A method that answers queries, for adding or removing a user, or a whole group."""
 
     name: ClassVar[str]
@@ -245,10 +244,3 @@ class QueryMethod(Staged):
         """Return the release of noisy answers; this is post-processing."""
         names = self.query_names
         return query_release(self.name, self.table_queries, log, guarantee, noisy, names, simulated=simulated)
-
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Measure, then estimate."""
-        self.check(log)
-        guarantee = self.guarantee(grant)
-        noisy = self.measure(log, grant, noise, engine or LocalEngine())
-        return self.estimate(log, guarantee, noisy, simulated=not noise.is_private)

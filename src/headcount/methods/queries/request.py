@@ -168,8 +168,8 @@ class QueryRequest(TableRequest, MethodRequest):
         if name not in FAMILY.methods or not getattr(FAMILY.kind(name), "takes_delta", False):
             super().check_delta(selecting=selecting)
 
-    def make(self, *, selecting: bool) -> Method:  # noqa: ARG002
-        """Make the method asked for, refusing what it cannot use and research that is not declared."""
+    def build(self, *, selecting: bool = False) -> Method:  # noqa: ARG002
+        """Build the method asked for, refusing what it cannot use and research that is not declared."""
         if self.synthetic is not None and self.answered_by != WIDE:
             raise UsageError(
                 f"{param.method(self.answered_by)} fits no model that rows could be drawn from",
@@ -201,8 +201,8 @@ class SessionRequest(TableRequest):
     updates: MaybeWhole = None
     expected: Whole = 1000
 
-    def make(self, *, selecting: bool) -> Method:  # noqa: ARG002
-        """Make the method that sessions use."""
+    def build(self, *, selecting: bool = False) -> Method:  # noqa: ARG002
+        """Build the method that sessions use."""
         from headcount.methods.queries.private_multiplicative_weights import PrivateWeights
 
         parameters = {"table_queries": self.table_queries, "updates": self.updates, "expected": self.expected}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
 from headcount._internal.parameters import Flag
 from headcount.methods.rankings import FAMILY, RANKING
@@ -43,17 +44,14 @@ class RankRequest(ChargedRequest):
         """Any δ is of use; a selection needs one, all of it."""
         check_delta(self.delta, "laplace" if self.delta is None else "gaussian", selecting=selecting)
 
-    def make(self, *, selecting: bool) -> Method:
-        """Make the method that ranks."""
-        return self._method_for(self.k, selecting=selecting)
-
-    def build_for(self, items: int) -> Method:
-        """Return the method that ranks at most as many items as were selected."""
-        return self.build(selecting=True) if items >= self.k else self._method_for(items, selecting=True)
-
-    def _method_for(self, k: int, *, selecting: bool) -> Method:
-        own = {"k": k, "per_context": self.per_context, "with_counts": self.with_counts}
+    def build(self, *, selecting: bool = False) -> Method:
+        """Build the method that ranks."""
+        own = {"k": self.k, "per_context": self.per_context, "with_counts": self.with_counts}
         return FAMILY.build(FAMILY.default, {**own, "shares": self.own_shares(selecting=selecting)})
+
+    def adapt(self, method: Method, items: int) -> Method:
+        """Return the method that ranks at most as many items as were selected."""
+        return method if items >= self.k else replace(cast("Any", method), k=items)
 
     def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
         """Return the columns of the ranking."""

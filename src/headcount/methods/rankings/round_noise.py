@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from headcount.accounting.budget import Cost
-from headcount.noise import GUMBEL_DEVIATION, SWAP_ONE_IN_SIX, scale_for_picks
+from headcount.noise.selection.exponential_zcdp import GUMBEL_DEVIATION, SWAP_ONE_IN_SIX, scale_for_picks
 
 
 class RoundNoise(NamedTuple):

@@ -85,7 +85,8 @@ from headcount.methods.rankings import by_context
 from headcount.methods.rankings.by_counts import ByCounts
 from headcount.methods.rankings.ranking import Ranked, ranking_table
 from headcount.methods.rankings.round_noise import RoundNoise, compute_round_noise
-from headcount.noise import NoiseSource, add_noise, choose_top_k, noise_norm
+from headcount.noise import NoiseSource, add_noise, noise_norm
+from headcount.noise.selection.top_k import choose_top_k
 from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
 from headcount.releases.formatting import in_random_order, listed, per_cent, some
 from headcount.releases.ordering import describe_order

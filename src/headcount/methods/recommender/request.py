@@ -109,8 +109,8 @@ class RecommenderRequest(MethodRequest):
         if self.delta is None and selecting:
             raise UsageError(f"a selection needs {param.delta}", remedy=f"for example {param.delta('1e-6')}")
 
-    def make(self, *, selecting: bool) -> Method:
-        """Make the method asked for, refusing what it cannot use and research that is not declared."""
+    def build(self, *, selecting: bool = False) -> Method:
+        """Build the method asked for, refusing what it cannot use and research that is not declared."""
         own = {"limit": self.limit, "asked": self.asked or None, "shares": self.own_shares(selecting=selecting)}
         return self.chosen(FAMILY, self.method, own, instead=FAMILY.default)
 

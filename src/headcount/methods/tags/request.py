@@ -48,8 +48,8 @@ class TagsRequest(MethodRequest):
     def _is_claimed(self) -> bool:
         return FAMILY.kind(self.method or FAMILY.default).standing is Standing.CLAIMED
 
-    def make(self, *, selecting: bool) -> Method:
-        """Make the method asked for, refusing what it cannot use and research that is not declared."""
+    def build(self, *, selecting: bool = False) -> Method:
+        """Build the method asked for, refusing what it cannot use and research that is not declared."""
         return self.chosen(
             FAMILY, self.method, {"shares": self.own_shares(selecting=selecting)}, instead=FAMILY.default
         )

@@ -60,7 +60,8 @@ from headcount.bounds.values.user_totals import FixedRange
 from headcount.bounds.values.value_histograms import ValueGrid
 from headcount.methods.totals import QUANTILES
 from headcount.methods.totals.quantile_targets import WHOLE
-from headcount.noise import NoiseSource, choose_in_parallel
+from headcount.noise import NoiseSource
+from headcount.noise.selection.exponential_parallel import choose_in_parallel
 from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
 
 _STEPS = 1024  # of a grid, at most

@@ -22,7 +22,7 @@ from headcount.errors import RefusedError
 from headcount.ledger.accounts import account_of
 from headcount.ledger.balances import Book, BookRequest, Place
 from headcount.ledger.journal.entries import Entry
-from headcount.run.charge import ChargePreview, Charging, cost, load_issued, span_of
+from headcount.run.charge import ChargePreview, Charging, load_issued, span_of
 from headcount.run.prepare import Prepared
 
 
@@ -41,7 +41,7 @@ class AnalystCharging(Charging):
         """Say where the request stands; refuse what the shown account has no room for."""
         issued = None if self.again else self.ledger.issued(self.dataset, self.version, *ready.identity())
         issued = issued if issued is not None and issued.digest in self.seen else None
-        charge, span = cost(ready), span_of(ready.log)
+        charge, span = ready.charge, span_of(ready.log)
         whole = self.ledger.replayed(self.dataset, self._counts)
         own = self._own(whole)
         left = own.left(self.analyst, span)

@@ -7,7 +7,7 @@ from typing import Any
 
 from headcount import errors
 from headcount.errors import HeadcountError
-from headcount.run.charge import WithheldError
+from headcount.run.withhold import WithheldError
 
 _KINDS: Mapping[str, type[HeadcountError]] = {
     name: kind

@@ -29,7 +29,7 @@ from headcount._internal.scratch_folders import ScratchFolder
 from headcount.errors import DataError, HeadcountError, SurroundingsError
 from headcount.ledger import Ledger
 from headcount.releases.folder_files import folder_digest
-from headcount.run.charge import WithheldError
+from headcount.run.withhold import WithheldError
 from headcount.studio.access import Role, Visitor
 from headcount.studio.forms.labels import in_words
 from headcount.studio.jobs.ipc import CANCEL, TaskMessage

@@ -3,7 +3,7 @@
 For a job it does one thing and ends. With ``--looking`` it does what is quick, one after another.
 
 Whatever goes wrong once events may be read is told in one fixed sentence, as everywhere: see
-:func:`headcount.run.charge.withhold_errors`.
+:func:`headcount.run.withhold.withhold_errors`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from headcount.errors import DataError, HeadcountError, SurroundingsError
 from headcount.events.sources.databases.duckdb_files import CONFINED
-from headcount.run.charge import WithheldError
+from headcount.run.withhold import WithheldError
 from headcount.studio.forms.labels import in_words
 from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage
 from headcount.studio.jobs.job_request import CancelledError
