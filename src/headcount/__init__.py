@@ -22,8 +22,16 @@ from headcount.version import __version__
 if TYPE_CHECKING:
     from headcount.accounting.budget import Grant
     from headcount.accounting.guarantee import Guarantee, Standing
-    from headcount.api.estimators import NeighbourRecommender
-    from headcount.api.functions import check, fit_neighbours, pack, query, rank, release, release_tags
+    from headcount.api.functions import (
+        NeighbourRecommender,
+        check,
+        fit_neighbours,
+        pack,
+        query,
+        rank,
+        release,
+        release_tags,
+    )
     from headcount.engines.spark.engine import SparkEngine
     from headcount.errors import HeadcountError
     from headcount.events.catalogue import Catalogue
@@ -50,7 +58,7 @@ _HOMES = {
     "HeadcountError": "errors",
     "Ledger": "ledger",
     "NeighbourModel": "methods.recommender.recommender",
-    "NeighbourRecommender": "api.estimators",
+    "NeighbourRecommender": "api.functions",
     "QuerySession": "run.query_session",
     "Release": "releases.release",
     "SparkEngine": "engines.spark.engine",

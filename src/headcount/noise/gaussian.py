@@ -26,7 +26,7 @@ from headcount.accounting.noise_distributions import DiscreteGaussian
 from headcount.errors import HeadcountError, UsageError
 from headcount.noise import opendp_doorway
 from headcount.noise.randomness import NoiseSource
-from headcount.noise.samplers.vectors import draws
+from headcount.noise.samplers import draws
 
 _MOST = 2**31 - 1  # sigma in steps, for the integer sampler
 _FINE = 1 << 23  # numerator and denominator of sigma where it is no whole number

@@ -24,7 +24,7 @@ from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.errors import HeadcountError, UsageError
 from headcount.noise import opendp_doorway
 from headcount.noise.randomness import NoiseSource
-from headcount.noise.samplers.vectors import draws
+from headcount.noise.samplers import draws
 
 _MOST = 2**31 - 1  # numerator and denominator of a scale in the integer sampler
 _WORDS_PER_DRAW = 8  # about what one draw uses

@@ -1,9 +1,10 @@
-"""Formatting of released numbers: whole numbers, percentages and lists, for terminal and pages."""
+"""Formatting of released numbers, and of the order of a ranking, for terminal and pages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 
 def whole(number: float) -> str:
@@ -50,3 +51,25 @@ def listed(names: Sequence[str]) -> str:
     """
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def undecided_contexts(chosen: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the contexts of which a ranking says that nothing can be told.
+
+    >>> undecided_contexts({"ranking": {"by": "counts", "nothing told": ["Saturday"]}})
+    ('Saturday',)
+    """
+    return tuple(chosen.get("ranking", {}).get("nothing told", ()))
+
+
+def describe_order(chosen: Mapping[str, Any]) -> list[str]:
+    """Say below how many people apart items of a ranking are in random order, if it is a ranking that tells.
+
+    >>> describe_order({"ranking": {"by": "peeling", "apart": 21}}), describe_order({"items": {"limit": 4}})
+    (['Items fewer than 21 people apart are in random order.'], [])
+    """
+    ranking = chosen.get("ranking", {})
+    sentences = [in_random_order(ranking["apart"])] if "apart" in ranking else []
+    if not ranking.get("confirmed", True):
+        sentences.append("The counts behind it do not confirm each other: its order may be mere chance.")
+    return sentences

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headcount._internal.fsync import fsync_paths
+from headcount._internal.files import fsync_paths
 from headcount._internal.notebook_display import Picture, report_function
 from headcount._internal.python_surface import class_errors_in_python
 from headcount.accounting.guarantee import Guarantee, Standing

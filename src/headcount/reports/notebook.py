@@ -14,8 +14,7 @@ from markupsafe import Markup
 from headcount._internal.notebook_display import Picture
 from headcount.errors import UnknownNameError, UsageError
 from headcount.methods.registry import table as described
-from headcount.releases.formatting import listed, some, whole
-from headcount.releases.ordering import undecided_contexts
+from headcount.releases.formatting import listed, some, undecided_contexts, whole
 from headcount.releases.top_k import top
 from headcount.reports.sentences import counted_words, interval_words
 

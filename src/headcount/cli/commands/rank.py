@@ -12,7 +12,7 @@ from headcount.cli.charged import charged_options, ledger_fields, spend
 from headcount.cli.commands.top import show_table
 from headcount.errors import UsageError
 from headcount.methods.rankings import FAMILY
-from headcount.releases.ordering import undecided_contexts
+from headcount.releases.formatting import undecided_contexts
 
 if TYPE_CHECKING:
     from headcount.releases.release import Release

@@ -12,8 +12,7 @@ import click
 from headcount.cli import options, terminal
 from headcount.errors import UsageError
 from headcount.methods.totals import GROUPS, QUANTILES
-from headcount.releases.formatting import per_cent, whole
-from headcount.releases.ordering import describe_order, undecided_contexts
+from headcount.releases.formatting import describe_order, per_cent, undecided_contexts, whole
 
 if TYPE_CHECKING:
     from headcount.releases.release import Release

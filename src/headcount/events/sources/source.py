@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
-from headcount._internal.scratch_folders import remove_stale
+from headcount._internal.files import remove_stale
 from headcount.errors import DataError, UsageError, param
 from headcount.events.sources import frames
 from headcount.events.sources.databases.table_or_query import NOTHING, TableOrQuery, open_database

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import pyarrow as pa
 
-from headcount._internal.scratch_folders import ScratchFolder
+from headcount._internal.files import ScratchFolder
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 from headcount.events.sources.files.formats import TextOptions, reading
 from headcount.events.sources.files.paths import redact, scrub

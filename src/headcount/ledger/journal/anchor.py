@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from headcount._internal.fsync import fsync_paths
+from headcount._internal.files import fsync_paths
 from headcount.errors import RefusedError, SurroundingsError
 from headcount.ledger.journal.entries import canonical, mac_of
 from headcount.ledger.journal.keys import config_folder

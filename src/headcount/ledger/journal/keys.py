@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from headcount._internal.fsync import fsync_paths
+from headcount._internal.files import fsync_paths
 from headcount.errors import DataError, RefusedError, SurroundingsError, UsageError
 from headcount.releases.folder_files import refuse_special
 

@@ -88,8 +88,7 @@ from headcount.methods.rankings.round_noise import RoundNoise, compute_round_noi
 from headcount.noise import NoiseSource, add_noise, noise_norm
 from headcount.noise.selection.top_k import choose_top_k
 from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
-from headcount.releases.formatting import in_random_order, listed, per_cent, some
-from headcount.releases.ordering import describe_order
+from headcount.releases.formatting import describe_order, in_random_order, listed, per_cent, some
 from headcount.releases.release import Interval, Release
 
 LEVEL = 0.95

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from headcount.releases.formatting import listed
-from headcount.releases.ordering import describe_order, undecided_contexts
+from headcount.releases.formatting import describe_order, listed, undecided_contexts
 from headcount.releases.release import Release
 from headcount.reports import excerpts
 from headcount.reports.parts.part import Part

@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headcount._internal.scratch_folders import ScratchFolder
+from headcount._internal.files import ScratchFolder
 from headcount.errors import DataError, HeadcountError, SurroundingsError
 from headcount.ledger import Ledger
 from headcount.releases.folder_files import folder_digest

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from headcount._internal.extras import require_package
-from headcount._internal.scratch_folders import ScratchFolder
+from headcount._internal.files import ScratchFolder
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UnknownNameError, param
 from headcount.events.encode.text_columns import MAX_TEXT_BYTES
 from headcount.events.sources.databases.database import Column, Database, Relation

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from headcount._internal.scratch_folders import ScratchFolder
+from headcount._internal.files import ScratchFolder
 from headcount.errors import SurroundingsError, param
 from headcount.events.encode.text_columns import is_textual
 from headcount.events.log import EventLog, store_description

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from headcount._internal import scratch_folders
-from headcount._internal.scratch_folders import PREFIX, ScratchFolder, remove_stale
+from headcount._internal import files
+from headcount._internal.files import PREFIX, ScratchFolder, remove_stale
 
 needs_locks = pytest.mark.skipif(os.name == "nt", reason="folders cannot be locked there")
 
@@ -26,7 +26,7 @@ def _killed_owner(place: Path) -> Path:
     """Return the folder that a killed process left, with a file of raw rows in it."""
     code = (
         "import os, signal, sys, tempfile; tempfile.tempdir = sys.argv[1]; "
-        "from headcount._internal.scratch_folders import ScratchFolder; scratch = ScratchFolder(); "
+        "from headcount._internal.files import ScratchFolder; scratch = ScratchFolder(); "
         "(scratch.path / 'rows.arrow').write_bytes(b'raw'); print(scratch.path, flush=True); "
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
@@ -88,7 +88,7 @@ def test_other_folders_links_and_folders_of_other_users_stay(
 def test_a_folder_removed_before_its_lock_is_created_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, removed = scratch_folders._lock, list[Path]()
+    lock, removed = files._lock, list[Path]()
 
     def late(path: Path, *, wait: bool) -> int | None:
         if wait and not removed:
@@ -96,7 +96,7 @@ def test_a_folder_removed_before_its_lock_is_created_again(
             remove_stale()  # of another process that starts just now
         return lock(path, wait=wait)
 
-    monkeypatch.setattr(scratch_folders, "_lock", late)
+    monkeypatch.setattr(files, "_lock", late)
     owner = ScratchFolder()
     assert not removed[0].exists()
     assert owner.path.is_dir()
@@ -108,7 +108,7 @@ def test_without_locks_nothing_is_taken_for_stale(tmp_path: Path, monkeypatch: p
     def unlocked(*_: Any, **__: Any) -> None:
         return None
 
-    monkeypatch.setattr(scratch_folders, "_lock", unlocked)
+    monkeypatch.setattr(files, "_lock", unlocked)
     owner = ScratchFolder()
     remove_stale()
     assert owner.path.is_dir()

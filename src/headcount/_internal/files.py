@@ -1,8 +1,8 @@
-"""Private temporary folders that are removed even if their process is killed.
+"""Files: writes flushed to disk (fsync), and private temporary folders that go even if their process is killed.
 
-The owner holds a lock on the folder, which the operating system lets go of when the owner ends. The next process
-that makes or looks for a scratch folder removes those of its user whose lock is free. Where folders cannot be
-locked, as on Windows and some network file systems, stale folders stay.
+The owner of a folder holds a lock on it, which the operating system lets go of when the owner ends. The next
+process that makes or looks for a scratch folder removes those of its user whose lock is free. Where folders cannot
+be locked, as on Windows and some network file systems, stale folders stay.
 """
 
 from __future__ import annotations
@@ -79,3 +79,15 @@ def _delete(path: Path, lock: int | None) -> None:
 def _release(lock: int | None) -> None:
     if lock is not None:
         os.close(lock)
+
+
+def fsync_paths(*paths: Path) -> None:
+    """See that files, and the names in folders, are on the disk."""
+    for path in paths:
+        if sys.platform == "win32" and path.is_dir():
+            continue  # names are written through there
+        handle = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

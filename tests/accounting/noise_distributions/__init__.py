@@ -1,1 +1,0 @@
-"""Tests of headcount.accounting.noise_distributions."""
