@@ -24,7 +24,11 @@ from headcount.bounds.keys.key_support import BoundedKeySupport
 from headcount.bounds.keys.key_weights import KeyWeights
 from headcount.bounds.scores.quantile_scores import ScoredTogether
 from headcount.noise import SeededNoise, add_noise
-from headcount.noise.partition_selection.single_key import release_key_hints, release_probabilities_for, select_keys
+from headcount.noise.partition_selection.single_key import (
+    release_key_hints,
+    release_probabilities_for,
+    select_keys,
+)
 from headcount.noise.partition_selection.threshold import select_by_threshold
 from headcount.noise.partition_selection.weighted_rounds import WeightedSelection
 from headcount.noise.selection.exponential import choose_candidate

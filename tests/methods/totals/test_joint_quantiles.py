@@ -15,8 +15,8 @@ from headcount.accounting.budget import Grant
 from headcount.bounds.scores.joint_quantile_scores import ScoredJointly, directions, user_steps
 from headcount.bounds.scores.quantile_scores import POSITIONS_PER_CELL, QuantileRow, quantile_scores
 from headcount.noise import SeededNoise
-from headcount.noise.selection.exponential_parallel import choose_in_parallel
 from headcount.noise.selection.exponential_joint import _happens, _stays, _Stream
+from headcount.noise.selection.exponential_parallel import choose_in_parallel
 from tests.contracts.support import joint_choices
 from tests.methods.totals.test_quantiles import FULL_WEIGHT, weights
 
