@@ -34,8 +34,8 @@ ONE_ID = "every person has one user id"
 
 Bounds = tuple[type[Bound[Any]], ...]
 
-CAME_LATER: Mapping[str, bool] = {"came later": True}
-"""Says of a parameter that it is no part of a request that leaves it out, as none of those before it came did."""
+OMITTED_BY_DEFAULT: Mapping[str, bool] = {"omitted by default": True}
+"""Metadata of a parameter that a request's identity omits at its default: ledgers hold requests from before it."""
 
 
 class Method(Protocol):

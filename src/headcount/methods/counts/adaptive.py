@@ -75,7 +75,7 @@ from headcount.methods.counts.tables import (
     release_of,
 )
 from headcount.methods.method import (
-    CAME_LATER,
+    OMITTED_BY_DEFAULT,
     EVERYTHING,
     ONE_ID,
     PUBLIC_CATALOGUE,
@@ -121,15 +121,15 @@ class Adaptive(Staged):
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (ActivityHistogram, WeightToThreshold, ClassProfile, TopItemCounts)
-    gone: ClassVar[Mapping[str, float]] = {"lean": 0.0}
-    """What requests said that ledgers know, and no longer say."""
+    former_parameters: ClassVar[Mapping[str, float]] = {"lean": 0.0}
+    """Parameters in the identities of requests that ledgers hold, and their values."""
 
     limit: int | None = None
     integers: bool = False
     what: What | None = None
     shares: Mapping[str, Amount] | None = None
     noise: NoiseKind = "laplace"
-    at_most: int | None = field(default=None, metadata=CAME_LATER)
+    at_most: int | None = field(default=None, metadata=OMITTED_BY_DEFAULT)
 
     def __post_init__(self) -> None:
         if self.limit is not None:

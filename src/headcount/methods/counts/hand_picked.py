@@ -58,7 +58,7 @@ from headcount.methods.counts.tables import (
     table_stages,
     were_kept,
 )
-from headcount.methods.method import CAME_LATER, Bounds, Staged, What, describe_cost
+from headcount.methods.method import OMITTED_BY_DEFAULT, Bounds, Staged, What, describe_cost
 from headcount.noise import NoiseSource, add_noise
 from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
 from headcount.releases.release import Release
@@ -90,7 +90,7 @@ class HandPicked(Staged):
 
     limit: int
     d: int = 1
-    scores: Any = field(default=None, metadata=CAME_LATER)
+    scores: Any = field(default=None, metadata=OMITTED_BY_DEFAULT)
     """Public scores of items: a file, a table, or a mapping (:mod:`headcount.methods.counts.public_scores`)."""
     what: What | None = None
     shares: Mapping[str, Amount] | None = None

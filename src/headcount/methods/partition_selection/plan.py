@@ -42,7 +42,7 @@ from headcount.engines.engine import Engine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.events.selection_targets import CONTEXTS, ITEMS, SELECTABLE, TAGS, Selectable
-from headcount.methods.method import CAME_LATER, PUBLIC_CATALOGUE, PUBLIC_LISTS, Bounds
+from headcount.methods.method import OMITTED_BY_DEFAULT, PUBLIC_CATALOGUE, PUBLIC_LISTS, Bounds
 from headcount.noise import NoiseSource, add_noise, noise_distribution_for
 from headcount.noise.partition_selection.single_key import (
     release_key_hints,
@@ -76,7 +76,7 @@ class Selection:
     limit: int | None = None
     share: Decimal = DEFAULT_SHARE
     halves_delta: bool = False
-    of: Selectable = field(default=ITEMS, metadata=CAME_LATER)
+    of: Selectable = field(default=ITEMS, metadata=OMITTED_BY_DEFAULT)
     """What is selected: what follows calls them items."""
 
     def __post_init__(self) -> None:

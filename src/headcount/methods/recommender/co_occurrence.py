@@ -56,7 +56,7 @@ from headcount.bounds.ratings.sampled_item_pairs import SampledItemPairs, sample
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
-from headcount.methods.method import CAME_LATER, Bounds, describe_cost
+from headcount.methods.method import OMITTED_BY_DEFAULT, Bounds, describe_cost
 from headcount.methods.recommender.recommender_method import (
     NoisyModel,
     RecommenderMethod,
@@ -105,7 +105,7 @@ class CoOccurrence(RecommenderMethod):
 
     items: int = 500
     limit: int | None = None
-    sampling: Sampling | None = field(default=None, metadata=CAME_LATER)
+    sampling: Sampling | None = field(default=None, metadata=OMITTED_BY_DEFAULT)
 
     def __post_init__(self) -> None:
         check_limit(self.items, "items")

@@ -62,7 +62,7 @@ from headcount.bounds.ratings.rating_offsets import RatingOffsets
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
-from headcount.methods.method import CAME_LATER, Bounds, describe_cost
+from headcount.methods.method import OMITTED_BY_DEFAULT, Bounds, describe_cost
 from headcount.methods.recommender.rating_factors import (
     FEWEST_ITEMS,
     MAX_NOISE_SHARE,
@@ -123,7 +123,7 @@ class RatingModel(RecommenderMethod):
     bounds: ClassVar[Bounds] = (Raters, RatingOffsets, RatingCovariance, FactorGradients)
 
     relations: bool | None = None
-    refine: bool | None = field(default=None, metadata=CAME_LATER)
+    refine: bool | None = field(default=None, metadata=OMITTED_BY_DEFAULT)
 
     def __post_init__(self) -> None:
         for name, given in (("relations", self.relations), ("refine", self.refine)):

@@ -45,7 +45,7 @@ from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.methods.counts.tables import at_most
-from headcount.methods.method import CAME_LATER, ONE_ID, Bounds, Staged, describe_cost, describe_filters
+from headcount.methods.method import OMITTED_BY_DEFAULT, ONE_ID, Bounds, Staged, describe_cost, describe_filters
 from headcount.methods.totals import GROUPS, QUANTILES
 from headcount.methods.totals.group_totals import (
     distinct_items,
@@ -107,9 +107,9 @@ class Totals(Staged):
     example: ClassVar[dict[str, int]] = {"limit": 3}
 
     limit: int
-    quantiles: tuple[int, ...] | None = field(default=None, metadata=CAME_LATER)
-    by: By | None = field(default=None, metadata=CAME_LATER)
-    distinct: bool = field(default=False, metadata=CAME_LATER)
+    quantiles: tuple[int, ...] | None = field(default=None, metadata=OMITTED_BY_DEFAULT)
+    by: By | None = field(default=None, metadata=OMITTED_BY_DEFAULT)
+    distinct: bool = field(default=False, metadata=OMITTED_BY_DEFAULT)
     shares: Mapping[str, Amount] | None = None
 
     def __post_init__(self) -> None:
