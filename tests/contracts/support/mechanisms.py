@@ -6,7 +6,9 @@ nothing to far beyond any crowd of a test, so that a branch that looks at large 
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
@@ -173,14 +175,17 @@ MECHANISMS: Mapping[str, tuple[Callable[[Integers, Integers], Any], ...]] = {
 
 
 def mechanisms_of_noise() -> Iterator[str]:
-    """Yield all that the noise package exports which spends a grant on draws of a source."""
-    for name in noise.__all__:
-        try:
-            parameters = inspect.signature(getattr(noise, name)).parameters
-        except (TypeError, ValueError):
-            continue
-        if {"grant", "source"} <= parameters.keys():
-            yield name
+    """Yield all public functions and classes of the noise package that spend a grant on draws of a source."""
+    for module in pkgutil.walk_packages(noise.__path__, "headcount.noise."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            if name.startswith("_") or getattr(value, "__module__", None) != module.name:
+                continue
+            try:
+                parameters = inspect.signature(value).parameters
+            except (TypeError, ValueError):
+                continue
+            if {"grant", "source"} <= parameters.keys():
+                yield name
 
 
 def check_mechanism(name: str) -> None:
