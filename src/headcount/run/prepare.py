@@ -22,7 +22,7 @@ from headcount.events.log import EventLog
 from headcount.events.sources.databases.database import DatabaseSource
 from headcount.events.sources.files.file_source import FileSource
 from headcount.events.sources.source import assumptions_of, underlying_source
-from headcount.methods.method import CAME_LATER, Method, Staged
+from headcount.methods.method import OMITTED_BY_DEFAULT, Method, Staged
 from headcount.methods.request import ChargedRequest
 from headcount.noise.stages import Stages, charged_costs
 from headcount.releases.release import Release
@@ -192,14 +192,14 @@ def _text(log: EventLog) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """Return what a value holds, as ledgers know it: not what came later and is left out, but what is gone."""
+    """Return the fields of a value as ledgers hold them, former parameters included."""
     fields = {declared: getattr(value, declared.name) for declared in dataclasses.fields(value)}
     there = {
         _RECORDED_NAMES.get(declared.name, declared.name): held
         for declared, held in fields.items()
-        if declared.metadata != CAME_LATER or held != declared.default
+        if declared.metadata != OMITTED_BY_DEFAULT or held != declared.default
     }
-    return there | dict(getattr(value, "gone", {}))
+    return there | dict(getattr(value, "former_parameters", {}))
 
 
 def _plain(value: Any) -> Any:

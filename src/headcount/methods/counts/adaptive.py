@@ -75,8 +75,8 @@ from headcount.methods.counts.tables import (
     release_of,
 )
 from headcount.methods.method import (
-    OMITTED_BY_DEFAULT,
     EVERYTHING,
+    OMITTED_BY_DEFAULT,
     ONE_ID,
     PUBLIC_CATALOGUE,
     Bounds,
