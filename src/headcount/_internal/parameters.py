@@ -74,7 +74,9 @@ def whole_number(value: Any, name: str, *, hint: str = "10", most: int | None = 
     """
     whole = -1 if isinstance(value, bool) or not hasattr(value, "__index__") else operator.index(value)
     if not 1 <= whole <= (whole if most is None else most):
-        raise UsageError(f"{name} must be a whole number of at least 1", given=value, remedy=f"try {hint}")
+        raise UsageError(
+            f"{name} must be a whole number of at least 1", given=value, remedy=f"try {hint}", parameter=name
+        )
     return whole
 
 

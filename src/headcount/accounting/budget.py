@@ -52,7 +52,7 @@ def _positive(value: Amount, name: str) -> Decimal:
     except InvalidOperation:
         number = Decimal("NaN")
     if isinstance(value, bool) or not number.is_finite() or number <= 0:
-        raise UsageError(f"{name} must be a positive number", given=value, remedy=remedy)
+        raise UsageError(f"{name} must be a positive number", given=value, remedy=remedy, parameter=name)
     if name == "epsilon" and number > Decimal("1e6"):
         raise _absurd(value)
     return number
@@ -62,7 +62,9 @@ def probability(value: Amount, name: str = "delta") -> Decimal:
     """Read a probability strictly between 0 and 1."""
     number = amount(value, name)
     if number >= 1:
-        raise UsageError(f"{name} must lie strictly between 0 and 1", given=value, remedy="for example 1e-6")
+        raise UsageError(
+            f"{name} must lie strictly between 0 and 1", given=value, remedy="for example 1e-6", parameter=name
+        )
     return number
 
 

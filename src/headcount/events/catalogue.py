@@ -172,9 +172,9 @@ def check_catalogue_given(items: object, *, select_items: bool) -> None:
         raise UsageError(
             f"{param.items} is missing: no catalogue is given, and the items that may be released must be public",
             remedy=f"list them with {param.items('FILE')} (one id a line, or a CSV or Parquet column); or, if "
-            f"there is no "
+            "there is no "
             f"public list, add {param.select_items(True)} and {param.delta('1e-6')}, which releases the items "
-            f"that enough people have",
+            "that enough people have",
         )
     if items is not None and select_items:
         raise UsageError(

@@ -187,7 +187,7 @@ class Grid:
             raise UsageError(
                 self.too_many(MOST_CELLS),
                 remedy=f"use {param.method('pairs')}, which counts pairs of columns, fewer columns or coarser "
-                f"bins",
+                "bins",
             )
 
     @property

@@ -289,7 +289,7 @@ def read_events(
         (param.count, count, ("records", "users")), (param.context_of, context_of, ("record", "user")),
     ):  # fmt: skip
         if choice not in allowed:
-            raise UsageError(f"{flag} must be {' or '.join(allowed)}", given=choice)
+            raise UsageError(f"{flag} must be {' or '.join(allowed)}", given=choice, allowed=allowed)
     text, target = TextOptions(delimiter, encoding, header, format), TableOrQuery(table, query)
     store = open_packed(
         events, words | {"items": items, "value_range": value_range}, text, target,

@@ -153,9 +153,9 @@ _WANTED = {
     "tag": "give the column that holds the tag; only a store goes without",
     "resources": f"list the resources that may be released with {param.resources('FILE')}; they must be public",
     "vocabulary": f"list the tags that may be released with {param.vocabulary('FILE')}; they must be public; or, "
-    f"if there "
+    "if there "
     f"is no public list, add {param.select_tags(True)} and {param.delta('1e-6')}, which releases those that "
-    f"enough people use",
+    "enough people use",
 }
 
 

@@ -227,8 +227,7 @@ class Budget:
         if (spent + cost).delta > most:
             raise RefusedError(
                 f"{dataset} has spent {what} = {format_delta(spent.delta)} of {format_delta(most)}, and this "
-                f"request "
-                f"adds {format_delta(cost.delta)}",
+                f"request adds {format_delta(cost.delta)}",
                 remedy="ask for a smaller delta",
             )
         by_sum = self.filter == "sum"

@@ -264,8 +264,7 @@ leave it out, or add one of them
     if delta is None and selecting:
         raise UsageError(
             f"a selection needs {param.delta}: with some small probability what one person alone has is released, "
-            f"and "
-            "delta limits it",
+            "and delta limits it",
             remedy=f"give one far below 1 in the number of people, such as {param.delta('1e-6')}",
         )
     if delta is not None and not selecting and noise != "gaussian":

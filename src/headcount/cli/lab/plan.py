@@ -135,8 +135,7 @@ def _show(predicted: list[Any], epsilon: str, table: str) -> None:
     for max_records in by_theorem:
         terminal.say(
             f"By theorem 2 of Fan and Jin (Eq. 22) the best limit of sra is {max_records:,}, if all people had "
-            f"the same "
-            "number of records. They have not, so the table does not follow it (docs/plan.md)."
+            "the same number of records. They have not, so the table does not follow it (docs/plan.md)."
         )
         click.echo()
 

@@ -55,7 +55,7 @@ def pack(
     for missing in find_missing_lists(log):
         raise UsageError(
             f"a store is packed with a public catalogue and contexts, and {missing.flag} has none before it "
-            f"spends",
+            "spends",
             remedy=f"list the {missing.plural} with {Parameter(missing.listed)}, or release from the raw events",
         )
     threads = max(1, min(8, os.cpu_count() or 1))

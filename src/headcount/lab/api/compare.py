@@ -114,7 +114,7 @@ def _study(what: str, given: dict[str, Sequence[Any]], runs: int, seed: int) -> 
     """Return what is compared; a list that it has no use for is refused."""
     kinds = {study_class.what: study_class for study_class in _STUDIES}
     if what not in kinds:
-        raise UsageError(f"{param.what} must be {' or '.join(kinds)}", given=what)
+        raise UsageError(f"{param.what} must be {' or '.join(kinds)}", given=what, allowed=tuple(kinds))
     field_names = {study_field.name for study_field in fields(kinds[what])}
     lists: dict[str, Any] = {}
     for name, values in given.items():

@@ -109,7 +109,7 @@ class WalshHadamardPerturbation(UpToMaximum):
                 f"{'was' if kept == 1 else 'were'} kept, a number chosen by the exponential mechanism, paid with "
                 f"{describe_cost(parts['choice'])}.",
                 f"These got {law.in_words()}, paid with {describe_cost(parts['coefficients'])}, and were "
-                f"transformed back.",
+                "transformed back.",
             ),
             chosen={"coefficients": kept},
         )

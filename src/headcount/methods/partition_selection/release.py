@@ -56,18 +56,16 @@ def _describe_rule(selectable: Selectable, selected: Mapping[str, Any]) -> str:
         )
         return (
             f"To select {selectable.plural}, at most {per_user} of each person counted, drawn at random; those "
-            f"that "
-            f"{users} or more have, noise included, were selected"
+            f"that {users} or more have, noise included, were selected"
         )
     if selected["law"] == FEW:
         return (
             f"Most people have few different {selectable.plural}, as a noisy number tells. So each named one, and "
-            f"those "
-            f"that {users} or more named, noise included, were selected"
+            f"those that {users} or more named, noise included, were selected"
         )
     return (
         f"Many people have several different {selectable.plural}, as a noisy number tells. So each spread weight "
-        f"over "
+        "over "
         "theirs, with squares that sum to 1 at most, in rounds that told where it was of use; those with a weight "
         f"of about {selected['weight']:,} or more, noise included, were selected"
     )
@@ -78,7 +76,7 @@ def advice(selectable: Selectable, selected: Mapping[str, Any]) -> str:
     return (
         "Nothing but selection was spent. More ε for it helps most (--epsilon, or --shares "
         f"{selectable.stage}=0.5; it had {Decimal(selected['epsilon']).normalize():f}), then a larger --delta. "
-        f"Where "
+        "Where "
         f"the {selectable.plural} can be listed without looking at the log, --{selectable.listed} needs neither."
     )
 

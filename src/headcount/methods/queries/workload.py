@@ -80,8 +80,7 @@ class TableQueries:
         if (self.groups is None) != (self.max_group is None):
             raise UsageError(
                 f"{param.groups} and {param.max_group} go together: the column that says who belongs together, "
-                f"and the most "
-                "people of a group that count",
+                "and the most people of a group that count",
                 remedy=f"for example {param.groups('household')} {param.max_group(6)}",
             )
         if self.max_group is not None and self.max_group < 2:
@@ -171,7 +170,7 @@ class TableQueries:
         if self.max_records > 1 and isinstance(log.source, RowAsUserSource):
             raise UsageError(
                 f"{param.max_records(self.max_records)} is given without {param.user}, so that every row is one "
-                f"person",
+                "person",
                 remedy="leave it out, or name the column that says who",
             )
 

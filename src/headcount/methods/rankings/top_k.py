@@ -278,7 +278,7 @@ class DirectTopK(Staged):
         steps = (
             f"Peeling {self._rounds(log):,} places off one by one would be noisier than ranking counts, as the "
             "released activity says; so counts were ranked.",
-            f"All items were counted, with noise, and the best kept to be counted in each context: "
+            "All items were counted, with noise, and the best kept to be counted in each context: "
             f"{some(best.candidates, 'item')}. What people did with other items was not looked at from then on.",
             f"People with at most {some(limit, *_PAIRS)} were counted in full; of the others all count in part, "
             f"so that together {_weigh(grant)} {limit:,}. Every item in each context, zeros included, got "

@@ -94,7 +94,7 @@ def check_ratings(log: EventLog) -> None:
         raise UsageError(
             "this needs ratings: a column of numbers and its public range",
             remedy=f"for example {param.value('rating')} {param.value_range('1,5')}; or {param.method('visits')}, "
-            f"which needs none",
+            "which needs none",
         )
     if log.value_range is not None:
         low, high = map(float, log.value_range)

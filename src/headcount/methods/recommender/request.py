@@ -64,7 +64,7 @@ class RecommenderRequest(MethodRequest):
         str | None,
         Flag(
             f"private, visits, co-counts, or one for research.  [default: private with {param.value}, else "
-            f"visits]",
+            "visits]",
             "NAME",
         ),
     ] = None

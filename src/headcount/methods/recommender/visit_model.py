@@ -211,8 +211,7 @@ def _describe_steps(
     else:
         sentences.append(
             f"For all pairs of the {fitted.factors.shape[0]:,} heaviest items, products of how far a person "
-            f"departs "
-            "from what is common were added up, of every person with a length of at most 1, with "
+            "departs from what is common were added up, of every person with a length of at most 1, with "
             f"{laws[RELATIONS].in_words()}. {describe_factors(fitted.factors.shape[1])}"
         )
     return [*sentences, f"All was paid with {price} together."]

@@ -34,7 +34,7 @@ def read_quantiles(given: Any) -> tuple[int, ...] | None:
         if not (part.is_finite() and 0 < part < WHOLE and part == int(part)):
             raise UsageError(
                 f"{param.quantiles} must lie between 0.001 and 0.999, in thousandths, which {part / WHOLE} does "
-                f"not",
+                "not",
                 remedy=_EXAMPLE,
             )
     if not thousandths or len(set(thousandths)) < len(thousandths) or len(thousandths) > _MOST:

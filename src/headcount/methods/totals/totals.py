@@ -279,7 +279,7 @@ class Totals(Staged):
             f"No range was given for the values of column {log.roles.value!r}. So each person weighed one record "
             "in all, divided among their values, which were counted between powers of two; these weights got "
             f"{noisy.distribution.in_words()}, paid with {describe_cost(grants['range'])}. Where they are clearly "
-            f"above it, values "
+            "above it, values "
             f"lie between {low:f} and {high:f}. What lies beyond counts as if it were at the end that is nearer."
         )
         return fixed_range((low, high), self.limit, price)
@@ -335,6 +335,5 @@ class Totals(Staged):
             f"all of theirs weigh alike. They were chosen among {points.steps + 1:,} values from {points.low:g} "
             f"to {points.high:g}, so that those near the exact rank are the likeliest, in "
             f"{len(level_stages(targets))} steps paid with {describe_cost(price)}. Beside each are the ranks "
-            f"between which "
-            f"it lies with probability {per_cent(LEVEL)}."
+            f"between which it lies with probability {per_cent(LEVEL)}."
         )

@@ -135,8 +135,7 @@ def _describe_selection(selectable: Selectable, selection: Mapping[str, Any]) ->
         return (
             f"{cost_words}about {selection['threshold']:,} people or more name, if people have few different "
             f"{selectable.plural}; if they have many, those with a weight of about {selection['weight']:,} or "
-            f"more, of "
-            "which each person has a vector of length 1 to give"
+            "more, of which each person has a vector of length 1 to give"
         )
     return (
         f"{cost_words}{selection['threshold']:,} people or more have, noise included, where at most "

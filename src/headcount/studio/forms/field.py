@@ -167,7 +167,8 @@ def _context_choices(columns: Sequence[str]) -> list[str]:
 def _one_of(name: str, choices: Sequence[str]) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in choices:
-            raise UsageError(f"{name} must be one of {', '.join(choices)}", given=text)
+            problem = f"{name} must be one of {', '.join(choices)}"
+            raise UsageError(problem, given=text, parameter=name, allowed=choices)
         return text
 
     return read

@@ -89,7 +89,7 @@ class TextOptions:
         if not self.header and codecs.lookup(self.encoding).name in ("utf-16", "utf-32"):
             raise UsageError(
                 f"with {param.header(False)}, {param.encoding} {self.encoding} would take the byte order from a "
-                f"row",
+                "row",
                 remedy=f"name it: {self.encoding}-le or {self.encoding}-be",
             )
 
