@@ -14,7 +14,7 @@ from headcount.accounting.guarantee import format_delta
 from headcount.events.log import EventLog
 from headcount.events.selection_targets import SELECTABLE, Selectable
 from headcount.methods.method import Method
-from headcount.methods.partition_selection.plan import FEW
+from headcount.methods.partition_selection.plan import FEW, MANY
 from headcount.noise import NoiseSource
 from headcount.releases.formatting import some
 from headcount.releases.release import Release
@@ -35,40 +35,30 @@ def add_selection_steps(release: Release, selected: Mapping[str, Mapping[str, An
     return replace(release, steps=(*steps, *release.steps), chosen={**chosen, **release.chosen})
 
 
+_BOUNDED = "bounded"
+_RULES = {
+    _BOUNDED: "To select {plural}, at most {per_user} of each person counted, drawn at random; those that {users} "
+    "or more have, noise included, were selected",
+    FEW: "Most people have few different {plural}, as a noisy number tells. So each named one, and those that "
+    "{users} or more named, noise included, were selected",
+    MANY: "Many people have several different {plural}, as a noisy number tells. So each spread weight over "
+    "theirs, with squares that sum to 1 at most, in rounds that told where it was of use; those with a weight of "
+    "about {weight:,} or more, noise included, were selected",
+}
+"""How items, contexts or tags were selected: with a limit, or where people have few or many."""
+
+
 def _describe_selection(selectable: Selectable, selected: Mapping[str, Any]) -> str:
-    number = (
-        some(selected[selectable.plural], selectable.noun)
-        if selected[selectable.plural]
-        else f"no {selectable.noun}"
+    plural, limit = selectable.plural, selected.get("limit")
+    number = some(selected[plural], selectable.noun) if selected[plural] else f"no {selectable.noun}"
+    rule = _RULES[_BOUNDED if "limit" in selected else selected["law"]].format(
+        plural=plural,
+        per_user=f"1 {selectable.noun}" if limit == 1 else f"{limit:,} different {plural}" if limit else "",
+        users=f"{selected['threshold']:,} people",
+        weight=selected.get("weight", 0),
     )
     epsilon, delta = Decimal(selected["epsilon"]).normalize(), format_delta(Decimal(selected["delta"]))
-    rule = _describe_rule(selectable, selected)
     return f"{selectable.lacking} {rule}: {number}. This was paid with ε = {epsilon:f} and δ = {delta}."
-
-
-def _describe_rule(selectable: Selectable, selected: Mapping[str, Any]) -> str:
-    users = f"{selected['threshold']:,} people"
-    if "limit" in selected:
-        per_user = (
-            f"1 {selectable.noun}"
-            if selected["limit"] == 1
-            else f"{selected['limit']:,} different {selectable.plural}"
-        )
-        return (
-            f"To select {selectable.plural}, at most {per_user} of each person counted, drawn at random; those "
-            f"that {users} or more have, noise included, were selected"
-        )
-    if selected["law"] == FEW:
-        return (
-            f"Most people have few different {selectable.plural}, as a noisy number tells. So each named one, and "
-            f"those that {users} or more named, noise included, were selected"
-        )
-    return (
-        f"Many people have several different {selectable.plural}, as a noisy number tells. So each spread weight "
-        "over "
-        "theirs, with squares that sum to 1 at most, in rounds that told where it was of use; those with a weight "
-        f"of about {selected['weight']:,} or more, noise included, were selected"
-    )
 
 
 def advice(selectable: Selectable, selected: Mapping[str, Any]) -> str:
