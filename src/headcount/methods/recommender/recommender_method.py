@@ -17,10 +17,9 @@ from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Noisy
 from headcount.engines.engine import Engine
-from headcount.engines.local.engine import LocalEngine
 from headcount.errors import Parameter, UsageError, param
 from headcount.events.log import EventLog
-from headcount.methods.method import ONE_ID, PUBLIC_CATALOGUE, Staged, describe_filters
+from headcount.methods.method import ONE_ID, PUBLIC_CATALOGUE, MeasuringMethod, describe_filters
 from headcount.noise import NoiseSource
 from headcount.releases.release import Interval, Release
 
@@ -39,7 +38,7 @@ class NoisyModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecommenderMethod(Staged):
+class RecommenderMethod(MeasuringMethod[NoisyModel]):
     """A method that releases a model of ratings or visits, for adding or removing a user."""
 
     name: ClassVar[str]
@@ -78,13 +77,6 @@ class RecommenderMethod(Staged):
             catalogue=log.catalogue.digest,
             simulated=simulated,
         )
-
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Measure, then estimate."""
-        self.check(log)
-        guarantee = self.guarantee(grant)
-        noisy = self.measure(log, grant, noise, engine or LocalEngine())
-        return self.estimate(log, guarantee, noisy, simulated=not noise.is_private)
 
 
 def check_ratings(log: EventLog) -> None:

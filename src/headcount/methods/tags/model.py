@@ -47,11 +47,10 @@ from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.bounds import FIXED_POINT, NO_SECRET, Noisy, Sensitivity
 from headcount.bounds.tags.tag_weights import Taggers, TagMarginals, TagPairs, TagWeights
 from headcount.engines.engine import Engine
-from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.events.tag_log import TagLog
-from headcount.methods.method import ONE_ID, PUBLIC_LISTS, Bounds, Staged, describe_cost, describe_filters
+from headcount.methods.method import ONE_ID, PUBLIC_LISTS, Bounds, MeasuringMethod, describe_cost, describe_filters
 from headcount.methods.tags.estimates import NoisyMarginals, TagEstimates
 from headcount.noise import NoiseSource, add_noise, noise_norm
 from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
@@ -68,7 +67,7 @@ class NoisyTags:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TagModel(Staged):
+class TagModel(MeasuringMethod[NoisyTags]):
     """Release a model of who tags what how, of weights with noise.
 
     >>> from headcount.noise import SeededNoise
@@ -154,10 +153,3 @@ class TagModel(Staged):
             catalogue=tagged.catalogue.digest,
             simulated=simulated,
         )
-
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Measure, then estimate."""
-        self.check(log)
-        guarantee = self.guarantee(grant)
-        noisy = self.measure(log, grant, noise, engine or LocalEngine())
-        return self.estimate(log, guarantee, noisy, simulated=not noise.is_private)
