@@ -20,7 +20,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from headcount.ledger import Charge, Ledger, Reservation
-from headcount.ledger.balances import Book, BookRequest
+from headcount.ledger.balances import BalanceRequest, DatasetBalances
 from headcount.ledger.journal.entries import Entry, digest_of, sign
 from headcount.ledger.journal.keys import read_key
 from headcount.ledger.stores import queries
@@ -92,10 +92,10 @@ def fill(ledger: Ledger, entries: int) -> None:
         queries.add_entries(run, rows)
         budget = queries.budget(run, "visits")
         assert budget is not None
-        book = Book("visits", budget, queries.balances(run, "visits"))
+        balances = DatasetBalances("visits", budget, queries.balances(run, "visits"))
         for entry, _ in rows:
-            book.take(BookRequest.of(entry))
-        queries.save_balances(run, "visits", book.balances)
+            balances.take(BalanceRequest.of(entry))
+        queries.save_balances(run, "visits", balances.by_key)
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from headcount.cli.main import main, program
 from headcount.errors import HeadcountError
 from headcount.events.sources.files import packed_store
 from headcount.ledger import Ledger
-from headcount.ledger.stores import schema
+from headcount.ledger.stores import store
 from headcount.releases.release import VERSION
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def test_the_versions_are_those_of_the_program() -> None:
     versions = {name: int(version) for name, version, *_ in rows("Upgrades")}
     assert versions == {
         "release folder": VERSION,
-        "ledger schema": schema.VERSION,
+        "ledger schema": store.VERSION,
         "packed store": packed_store.VERSION,
     }
 

@@ -18,8 +18,7 @@ import pytest
 
 from headcount.errors import RefusedError, SurroundingsError, UsageError
 from headcount.ledger import Ledger
-from headcount.ledger.stores.schema import MIGRATIONS, VERSION
-from headcount.ledger.stores.store import open_store
+from headcount.ledger.stores.store import MIGRATIONS, VERSION, open_store
 from tests.support.ledger_stores import Place, reserve, spend
 
 FULL = """

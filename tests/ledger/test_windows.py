@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from headcount.errors import RefusedError, UsageError
 from headcount.ledger import Charge, Issued, Ledger, Reservation
 from headcount.ledger.accounts import account_of
-from headcount.ledger.balances import Book, BookRequest, Place
+from headcount.ledger.balances import BalanceKey, BalanceRequest, DatasetBalances
 from headcount.ledger.composition import Budget
 from headcount.ledger.journal.entries import Entry
 from headcount.ledger.windows import Clock, Span, Windows
@@ -295,7 +295,7 @@ def test_a_failure_between_windows_charges_none(
 
     real = queries.save_balances
 
-    def torn(run: object, dataset: str, changed: dict[Place, object]) -> None:
+    def torn(run: object, dataset: str, changed: dict[BalanceKey, object]) -> None:
         half = dict(list(changed.items())[: len(changed) // 2])
         real(run, dataset, half)  # type: ignore[arg-type]
         raise OSError("pulled the plug")
@@ -365,21 +365,21 @@ def no_overspending(requests: list[tuple[str, int, int, str, str]], length: str,
     delta = None if filter_ == "sum" else "1e-6"
     most = Budget.of("2.5", delta=None if delta is None else "1e-5", filter=filter_)
     budget = Budget.of("1", delta=delta, per_analyst="0.8", filter=filter_, windows=windows(length), lifetime=most)
-    book = Book("visits", budget)
+    balances = DatasetBalances("visits", budget)
     read: list[tuple[range, Fraction]] = []  # the days each request reads, and what it costs
     for who, first, days, epsilon, fate in requests:
-        request = BookRequest(who, Charge(Decimal(epsilon)), Span(CLOCK, first * DAY, (first + days) * DAY))
+        request = BalanceRequest(who, Charge(Decimal(epsilon)), Span(CLOCK, first * DAY, (first + days) * DAY))
         try:
-            book.check(request)
+            balances.check(request)
         except RefusedError:
             continue
-        book.take(request)
+        balances.take(request)
         if fate == "refund":
-            book.refund(request)
+            balances.refund(request)
             continue
         paid = Charge(Decimal("0.05")) if fate == "less" else request.charge
         if fate != "hold":
-            book.publish(request, paid if fate == "less" else None)
+            balances.publish(request, paid if fate == "less" else None)
         read.append((range(first, first + days), Fraction(budget.cost_of(paid).loss)))
     cut, budget_per_window = windows(length), Fraction(budget.epsilon if filter_ == "sum" else budget.most_rho)
     days_of = defaultdict(list)
@@ -387,7 +387,7 @@ def no_overspending(requests: list[tuple[str, int, int, str, str]], length: str,
         days_of[cut.number(day * DAY)].append(day)
     for number, inside in days_of.items():
         loss = sum((paid for span_, paid in read if set(inside) & set(span_)), Fraction(0))
-        held = book.balances.get(Place("", number))
+        held = balances.by_key.get(BalanceKey("", number))
         assert loss == (Fraction(held.spent.loss) if held else 0)
         assert loss <= budget_per_window
     for active in ([0, 60], [5, 6, 7], list(range(0, 200, 13))):  # people who are active on these days alone
@@ -424,25 +424,25 @@ def test_a_store_keeps_what_the_book_says(requests: list[tuple[str, int, int, st
         place = ledger_stores.Place(f"sqlite:///{folder}/headcount.db", Path(folder))
         ledger = place.open()
         ledger.create("visits", "1", delta, "0.8", filter_, window="10d", time="when")
-        book = Book("visits", ledger.show("visits").budget)
+        balances = DatasetBalances("visits", ledger.show("visits").budget)
         for who, first, days, epsilon, fate in requests:
-            request = BookRequest(who, Charge(Decimal(epsilon)), Span(CLOCK, first * DAY, (first + days) * DAY))
+            request = BalanceRequest(who, Charge(Decimal(epsilon)), Span(CLOCK, first * DAY, (first + days) * DAY))
             try:
                 reservation = reserve(ledger, epsilon, request.span, who)
             except RefusedError as refused:
                 with pytest.raises(RefusedError, match=re.escape(str(refused))):
-                    book.check(request)
+                    balances.check(request)
                 continue
-            book.check(request)
-            book.take(request)
+            balances.check(request)
+            balances.take(request)
             if fate == "refund":
                 reservation.refund("gone")
-                book.refund(request)
+                balances.refund(request)
             elif fate != "hold":
                 reservation.data_read()
                 less = Charge(Decimal("0.05")) if fate == "less" else None
                 reservation.issue("out/", "d", less)
-                book.publish(request, less)
-        assert ledger.show("visits") == account_of(book)
+                balances.publish(request, less)
+        assert ledger.show("visits") == account_of(balances)
         assert ledger.verify().ok
         place.close()

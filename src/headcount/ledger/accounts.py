@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from headcount.accounting.charges import Spent, plain, subtract
-from headcount.ledger.balances import Balance, Book, Place
+from headcount.ledger.balances import Balance, BalanceKey, DatasetBalances
 from headcount.ledger.composition import Budget
 
 
@@ -100,26 +100,29 @@ class Account:
         return data
 
 
-def account_of(book: Book) -> Account:
+def account_of(balances: DatasetBalances) -> Account:
     """Return the account of a dataset: of all time, with those of its windows and of all analysts."""
-    windows = sorted({place.window for place in book.balances if place.window is not None})
-    return _account(book, None, tuple(_account(book, window) for window in windows))
+    windows = sorted({key.window for key in balances.by_key if key.window is not None})
+    return _account(balances, None, tuple(_account(balances, window) for window in windows))
 
 
-def _account(book: Book, window: int | None, windows: tuple[Account, ...] = ()) -> Account:
-    charged_analysts = {place.analyst for place in book.balances if place.analyst and place.window == window}
-    analysts = sorted(charged_analysts | (book.allowances.keys() if window is None else set()))
-    own = tuple(_account_at(book, Place(analyst, window)) for analyst in analysts)
-    return _account_at(book, Place("", window), own, windows)
+def _account(balances: DatasetBalances, window: int | None, windows: tuple[Account, ...] = ()) -> Account:
+    charged_analysts = {key.analyst for key in balances.by_key if key.analyst and key.window == window}
+    analysts = sorted(charged_analysts | (balances.allowances.keys() if window is None else set()))
+    own = tuple(_account_at(balances, BalanceKey(analyst, window)) for analyst in analysts)
+    return _account_at(balances, BalanceKey("", window), own, windows)
 
 
 def _account_at(
-    book: Book, place: Place, analysts: tuple[Account, ...] = (), windows: tuple[Account, ...] = ()
+    balances: DatasetBalances,
+    key: BalanceKey,
+    analysts: tuple[Account, ...] = (),
+    windows: tuple[Account, ...] = (),
 ) -> Account:
-    held = book.balances.get(place, Balance())  # who is allowed something may not have spent any of it
+    held = balances.by_key.get(key, Balance())  # who is allowed something may not have spent any of it
     counts = (held.open, held.issued, held.refunded)
-    whose = (book.dataset, place.analyst or None, book.budget_of(place.analyst))
-    return Account(*whose, held.spent, *counts, analysts=analysts, window=place.window, windows=windows)
+    whose = (balances.dataset, key.analyst or None, balances.budget_of(key.analyst))
+    return Account(*whose, held.spent, *counts, analysts=analysts, window=key.window, windows=windows)
 
 
 def _finite(number: Decimal) -> str | None:

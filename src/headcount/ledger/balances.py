@@ -23,7 +23,7 @@ from headcount.ledger.journal.entries import Entry
 from headcount.ledger.windows import Span
 
 
-class Place(NamedTuple):
+class BalanceKey(NamedTuple):
     """Whose balance it is, '' for everybody's; and of which window, None for all time."""
 
     analyst: str = ""
@@ -44,33 +44,34 @@ class Balance:
         return plain(self.spent.loss), plain(self.spent.delta), self.open, self.issued, self.refunded
 
 
-class BookRequest(NamedTuple):
-    """What a request is to a book: who asks, at which price, and from when until when it reads."""
+class BalanceRequest(NamedTuple):
+    """What a request is to the balances: who asks, at which price, and from when until when it reads."""
 
     analyst: str
     charge: Charge
     span: Span | None = None
 
     @classmethod
-    def of(cls, reserved: Entry) -> BookRequest:
+    def of(cls, reserved: Entry) -> BalanceRequest:
         """Read it from the entry that reserves it."""
         return cls(reserved.analyst or "", Charge.from_json(reserved.charge or {}), Span.from_json(reserved.span))
 
 
 @dataclass
-class Book:
+class DatasetBalances:
     """The balances of one dataset, or those of them that a request is about.
 
-    >>> book, asked = Book("visits", Budget.of("3")), BookRequest("ann", Charge(Decimal("0.8")))
-    >>> book.check(asked)
-    >>> book.take(asked)
-    >>> print(book.left("ann"))
+    >>> request = BalanceRequest("ann", Charge(Decimal("0.8")))
+    >>> balances = DatasetBalances("visits", Budget.of("3"))
+    >>> balances.check(request)
+    >>> balances.take(request)
+    >>> print(balances.left("ann"))
     2.2
     """
 
     dataset: str
     budget: Budget
-    balances: dict[Place, Balance] = field(default_factory=lambda: {Place(): Balance()})
+    by_key: dict[BalanceKey, Balance] = field(default_factory=lambda: {BalanceKey(): Balance()})
     allowances: dict[str, Decimal] = field(default_factory=dict)
 
     def budget_of(self, analyst: str) -> Budget:
@@ -81,15 +82,15 @@ class Book:
     def allow(self, analyst: str, epsilon: Amount) -> Decimal:
         """Let an analyst spend so much in all, or in each window; never less than was spent already.
 
-        >>> book = Book("visits", Budget.of("3"))
-        >>> book.take(BookRequest("ann", Charge(Decimal("0.8"))))
-        >>> book.allow("ann", "0.5")
+        >>> balances = DatasetBalances("visits", Budget.of("3"))
+        >>> balances.take(BalanceRequest("ann", Charge(Decimal("0.8"))))
+        >>> balances.allow("ann", "0.5")
         Traceback (most recent call last):
         headcount.errors.RefusedError: ann has spent ε = 0.8 on visits already; allow at least that
         """
         own = self.budget.allowing(epsilon)
         most = own.analyst_loss
-        held = {place: balance.spent for place, balance in self.balances.items() if place.analyst == analyst}
+        held = {place: balance.spent for place, balance in self.by_key.items() if place.analyst == analyst}
         if own.windows is not None:  # what is spent in all time has no limit of one analyst's
             held = {place: spent for place, spent in held.items() if place.window is not None}
         worst = max(held.values(), key=lambda spent: spent.loss, default=Spent())
@@ -102,7 +103,7 @@ class Book:
         self.allowances[analyst] = own.per_analyst
         return own.per_analyst
 
-    def check(self, request: BookRequest) -> None:
+    def check(self, request: BalanceRequest) -> None:
         """Refuse what does not fit into what is left: in any window that it touches, and in all."""
         for limit, window, name in self._limits(request.analyst, request.span):
             whole, own = self._spent("", window), self._spent(request.analyst, window)
@@ -117,14 +118,14 @@ class Book:
                 left.append(subtract(limit.per_analyst, limit.epsilon_of(self._spent(analyst, window))))
         return min(left)
 
-    def take(self, request: BookRequest) -> None:
+    def take(self, request: BalanceRequest) -> None:
         """Charge a request."""
         cost = self.budget.cost_of(request.charge)
         for balance in self._touched(request):
             balance.spent += cost
             balance.open += 1
 
-    def publish(self, request: BookRequest, spent: Charge | None) -> None:
+    def publish(self, request: BalanceRequest, spent: Charge | None) -> None:
         """Note that a charged request was published, and give back what it did not cost."""
         left = self.budget.left_of(request.charge, spent)
         for balance in self._touched(request):
@@ -132,7 +133,7 @@ class Book:
             balance.open -= 1
             balance.issued += 1
 
-    def refund(self, request: BookRequest) -> None:
+    def refund(self, request: BalanceRequest) -> None:
         """Give back the whole price of a charged request."""
         cost = self.budget.cost_of(request.charge)
         for balance in self._touched(request):
@@ -153,11 +154,11 @@ class Book:
             yield lifetime, None, f"{self.dataset} over all windows"
 
     def _spent(self, analyst: str, window: int | None) -> Spent:
-        balance = self.balances.get(Place(analyst, window))
+        balance = self.by_key.get(BalanceKey(analyst, window))
         return Spent() if balance is None else balance.spent
 
-    def _touched(self, request: BookRequest) -> Iterator[Balance]:
+    def _touched(self, request: BalanceRequest) -> Iterator[Balance]:
         windows: Iterable[int] = self.budget.touched(request.span)
         for window in (None, *windows):
             for analyst in ("", request.analyst):
-                yield self.balances.setdefault(Place(analyst, window), Balance())
+                yield self.by_key.setdefault(BalanceKey(analyst, window), Balance())

@@ -16,32 +16,31 @@ import secrets
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any
 
 from headcount._internal.python_surface import class_errors_in_python
 from headcount.accounting.budget import Amount
 from headcount.accounting.charges import Charge, plain
 from headcount.errors import RefusedError, UnknownNameError, UsageError, param
 from headcount.ledger.accounts import Account, Issued, account_of
-from headcount.ledger.balances import Book, BookRequest
+from headcount.ledger.balances import BalanceRequest, DatasetBalances
 from headcount.ledger.composition import Budget
 from headcount.ledger.journal.anchor import Anchor, Mark
 from headcount.ledger.journal.entries import (
     Chain,
     Entry,
+    canonical_request_of,
+    check_name,
     digest_of,
     identity_of,
+    user_name,
 )
-from headcount.ledger.journal.export import read_lines, write_lines
-from headcount.ledger.journal.journal_store import JournalStore
-from headcount.ledger.journal.verify import Replay, Verification, verify
-from headcount.ledger.names import canonical_request_of, check_name, user_name
+from headcount.ledger.journal.journal_store import JournalStore, read_lines, write_lines
+from headcount.ledger.journal.verify import Outcome, Replay, Verification, verify
 from headcount.ledger.reservations import Reservation
 from headcount.ledger.stores import queries
 from headcount.ledger.stores.transactions import Transaction
 from headcount.ledger.windows import Span, Windows
-
-Answer = TypeVar("Answer")
 
 
 @class_errors_in_python
@@ -120,7 +119,7 @@ less, or use what is published already
                 raise UsageError(f"{dataset} has a budget already", remedy="see `headcount ledger show`")
             mark = self._append(run, head, kind="create", dataset=dataset, budget=budget.to_json())
             queries.add_dataset(run, dataset, budget)
-            queries.save_balances(run, dataset, Book(dataset, budget).balances)
+            queries.save_balances(run, dataset, DatasetBalances(dataset, budget).by_key)
         self._anchor(mark)
         return self.show(dataset)
 
@@ -135,8 +134,8 @@ less, or use what is published already
         check_name("analyst", analyst)
         with self._writing() as (run, head):
             budget = self._budget(run, dataset)
-            book = Book(dataset, budget, queries.balances(run, dataset))
-            allowed = book.allow(analyst, epsilon)
+            balances = DatasetBalances(dataset, budget, queries.balances(run, dataset))
+            allowed = balances.allow(analyst, epsilon)
             mark = self._append(
                 run, head, kind="allow", dataset=dataset, analyst=analyst, budget={"epsilon": plain(allowed)}
             )
@@ -170,9 +169,9 @@ less, or use what is published already
                 issued = queries.issued(run, identity_of(dataset, version, request, catalogue))
                 if issued is not None:
                     return Issued(*issued)
-            book_request = BookRequest(analyst, charge, None if budget.windows is None else span)
-            book = _book(run, dataset, budget, analyst, book_request.span)
-            book.check(book_request)
+            charged = BalanceRequest(analyst, charge, None if budget.windows is None else span)
+            balances = _load_balances(run, dataset, budget, analyst, charged.span)
+            balances.check(charged)
             mark = self._append(
                 run,
                 head,
@@ -184,10 +183,10 @@ less, or use what is published already
                 request_digest=digest_of(request),
                 catalogue=catalogue,
                 charge=charge.to_json(),
-                span=None if book_request.span is None else book_request.span.to_json(),
+                span=None if charged.span is None else charged.span.to_json(),
             )
-            book.take(book_request)
-            queries.save_balances(run, dataset, book.balances)
+            balances.take(charged)
+            queries.save_balances(run, dataset, balances.by_key)
         return Reservation(self, mark.count, mark.head, dataset, version, analyst, charge, windows=budget.windows)
 
     def issued(self, dataset: str, version: str | None, request: str, catalogue: str) -> Issued | None:
@@ -201,18 +200,18 @@ less, or use what is published already
     def check(self, dataset: str, analyst: str | None, charge: Charge, span: Span | None = None) -> Account:
         """Refuse a charge as :meth:`reserve` would, or return the account as it is; charges nothing."""
         analyst = user_name() if analyst is None else analyst
-        self._look(dataset, analyst, span, lambda book: book.check(BookRequest(analyst, charge, span)))
+        self._balances(dataset, analyst, span).check(BalanceRequest(analyst, charge, span))
         return self.show(dataset)
 
     def left(self, dataset: str, analyst: str | None, span: Span | None = None) -> Decimal:
         """Return the ε that an analyst may still spend on a dataset: where it has windows, on a span of them."""
         analyst = user_name() if analyst is None else analyst
-        return self._look(dataset, analyst, span, lambda book: book.left(analyst, span))
+        return self._balances(dataset, analyst, span).left(analyst, span)
 
-    def _look(self, dataset: str, analyst: str, span: Span | None, ask: Callable[[Book], Answer]) -> Answer:
+    def _balances(self, dataset: str, analyst: str, span: Span | None) -> DatasetBalances:
         self._open()
         with self.store.reading() as run:
-            return ask(_book(run, dataset, self._budget(run, dataset), analyst, span))
+            return _load_balances(run, dataset, self._budget(run, dataset), analyst, span)
 
     def keep_anchored(self, reservation: Reservation) -> None:
         """See that a reservation is in the anchor, on the disk; called by the reservation."""
@@ -237,8 +236,8 @@ less, or use what is published already
                 about["charge"] = spent.to_json()
             # the time of the request: that of the release would tell how long the data took
             mark = self._append(run, head, kind="publish", time=reserved.time, **_whose(reserved), **about)
-            queries.add_outcome(run, reserved.number, (mark.count, reserved.identity, folder, digest))
-            self._settle(run, reserved, lambda book, request: book.publish(request, spent))
+            queries.add_outcome(run, reserved.number, Outcome(mark.count, reserved.identity, folder, digest))
+            self._settle(run, reserved, lambda balances, request: balances.publish(request, spent))
         self._anchor(mark)
         return Issued(mark.count, folder, digest)
 
@@ -250,16 +249,18 @@ less, or use what is published already
                 raise UsageError(f"reservation {reservation.entry} has been published or refunded already")
             about = {"reservation": reserved.number, "reason": reason}
             mark = self._append(run, head, kind="refund", **_whose(reserved), **about)
-            queries.add_outcome(run, reserved.number, (mark.count, None, None, None))
-            self._settle(run, reserved, Book.refund)
+            queries.add_outcome(run, reserved.number, Outcome(mark.count))
+            self._settle(run, reserved, DatasetBalances.refund)
         self._anchor(mark)
 
-    def _settle(self, run: Transaction, reserved: Entry, how: Callable[[Book, BookRequest], None]) -> None:
-        book_request = BookRequest.of(reserved)
+    def _settle(
+        self, run: Transaction, reserved: Entry, how: Callable[[DatasetBalances, BalanceRequest], None]
+    ) -> None:
+        charged = BalanceRequest.of(reserved)
         budget = self._budget(run, reserved.dataset)
-        book = _book(run, reserved.dataset, budget, book_request.analyst, book_request.span)
-        how(book, book_request)
-        queries.save_balances(run, reserved.dataset, book.balances)
+        balances = _load_balances(run, reserved.dataset, budget, charged.analyst, charged.span)
+        how(balances, charged)
+        queries.save_balances(run, reserved.dataset, balances.by_key)
 
     # Looking
 
@@ -279,18 +280,18 @@ less, or use what is published already
         with self.store.reading() as run:
             budget = self._budget(run, dataset)
             held = queries.balances(run, dataset)
-            return account_of(Book(dataset, budget, held, queries.allowances(run, dataset)))
+            return account_of(DatasetBalances(dataset, budget, held, queries.allowances(run, dataset)))
 
-    def replayed(self, dataset: str, counts: Callable[[Entry], bool]) -> Book:
+    def replayed(self, dataset: str, counts: Callable[[Entry], bool]) -> DatasetBalances:
         """Return the balances of a dataset as if the journal had those entries alone that count."""
         self._open()
         with self.store.reading() as run:
-            replay = Replay({dataset: Book(dataset, self._budget(run, dataset))})
+            replay = Replay({dataset: DatasetBalances(dataset, self._budget(run, dataset))})
             for _, _, signed in queries.journal(run, dataset):
                 if signed.entry.kind not in ("create", "allow") and counts(signed.entry):
                     replay.play(signed.entry)
-            replay.books[dataset].allowances |= queries.allowances(run, dataset)  # what each may spend by now
-        return replay.books[dataset]
+            replay.datasets[dataset].allowances |= queries.allowances(run, dataset)  # what each may spend by now
+        return replay.datasets[dataset]
 
     def history(self, dataset: str | None = None) -> list[Entry]:
         """Return the journal's entries, those of one dataset or all, oldest first.
@@ -386,10 +387,12 @@ def _lifetime(epsilon: Amount | None, delta: Amount | None, kind: str) -> Budget
     return None
 
 
-def _book(run: Transaction, dataset: str, budget: Budget, analyst: str, span: Span | None) -> Book:
+def _load_balances(
+    run: Transaction, dataset: str, budget: Budget, analyst: str, span: Span | None
+) -> DatasetBalances:
     """Return the balances that a request is about."""
     held = queries.balances_for(run, dataset, analyst, budget.touched(span))
-    return Book(dataset, budget, held, queries.allowances(run, dataset, analyst))
+    return DatasetBalances(dataset, budget, held, queries.allowances(run, dataset, analyst))
 
 
 def _whose(entry: Entry) -> dict[str, str | None]:

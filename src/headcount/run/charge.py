@@ -15,7 +15,7 @@ from headcount.events.encode.text_columns import value_type
 from headcount.events.log import EventLog
 from headcount.events.sources.source import check_reachable
 from headcount.ledger import Account, Charge, Issued, Ledger, Reservation
-from headcount.ledger.names import check_name, user_name
+from headcount.ledger.journal.entries import check_name, user_name
 from headcount.ledger.windows import Clock, Span
 from headcount.releases.release import Release, load_earlier
 from headcount.run.prepare import Prepared

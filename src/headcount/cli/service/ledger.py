@@ -141,7 +141,7 @@ def _allow(dataset: str, analyst: str, epsilon: str, ledger: str | None, as_json
 @options.json_option
 def _history(dataset: str | None, ledger: str | None, as_json: bool) -> None:
     """Show every entry of the journal, oldest first."""
-    from headcount.ledger.describe import describe_entry
+    from headcount.ledger.journal.entries import describe_entry
 
     with _opened(ledger) as opened:
         entries = opened.history(dataset)

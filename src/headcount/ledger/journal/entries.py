@@ -29,6 +29,7 @@ mac             HMAC-SHA256 of all other fields as canonical JSON, by a key that
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import hmac
 import json
@@ -37,7 +38,10 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from headcount.errors import DataError, UsageError
+from headcount.accounting.charges import Charge
+from headcount.errors import DataError, UsageError, param
+
+_LONGEST_NAME = 200
 
 
 def canonical(data: Any) -> str:
@@ -160,6 +164,50 @@ def identity_of(dataset: str, version: str | None, request: str, catalogue: str)
 def now() -> str:
     """Return the time, as it is written down."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def describe_entry(entry: Entry, *, folders: bool = True) -> str:
+    """Say what an entry is about: amounts, or which reservation; where releases lie, unless that is left out."""
+    budget = entry.budget or {}
+    if entry.kind == "create":
+        per_analyst, window, lifetime = (budget.get(name) for name in ("per_analyst", "window", "lifetime"))
+        text = f"budget ε = {budget['epsilon']}" + ("" if per_analyst is None else f", {per_analyst} per analyst")
+        text += "" if window is None else f", in each window of {window['length']}"
+        return text + ("" if lifetime is None else f", {lifetime['epsilon']} in all")
+    if entry.kind == "allow":
+        return f"may spend ε = {budget['epsilon']}"
+    if entry.kind == "reserve":
+        read = "" if entry.span is None else f", from {entry.span['since']} to {entry.span['until']}"
+        return Charge.from_json(entry.charge or {}).amounts + read
+    if entry.kind == "publish":
+        return f"of {entry.reservation}" + (f": {entry.folder}" if folders else "")
+    return f"of {entry.reservation}: {entry.reason}"
+
+
+def user_name() -> str:
+    """Return the name of the operating system's user: the analyst, if none is given."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise UsageError("this user has no name", remedy=f"give one with {param.analyst}") from error
+
+
+def canonical_request_of(dataset: str, version: str | None, analyst: str, request: str, catalogue: str) -> str:
+    """Refuse what cannot be written down, and return the request in its canonical form."""
+    check_name("dataset", dataset)
+    check_name("analyst", analyst)
+    check_name("catalogue", catalogue)
+    if version is not None:
+        check_name("version", version)
+    return canonical_request(request)
+
+
+def check_name(kind: str, name: str) -> None:
+    """Refuse an empty, overlong or unprintable name, and an @ in a dataset's."""
+    if not name or len(name) > _LONGEST_NAME or not name.isprintable() or name != name.strip():
+        raise UsageError(f"the {kind} must be a name of 1 to {_LONGEST_NAME} printable characters", given=name)
+    if kind == "dataset" and "@" in name:
+        raise UsageError("a dataset's name has no @: that begins the version", given=name)
 
 
 @dataclass

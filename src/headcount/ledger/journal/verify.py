@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from headcount.accounting.charges import Charge, plain
 from headcount.errors import HeadcountError, RefusedError
-from headcount.ledger.balances import Book, BookRequest, Place
+from headcount.ledger.balances import BalanceKey, BalanceRequest, DatasetBalances
 from headcount.ledger.composition import Budget
 from headcount.ledger.journal.anchor import Mark
 from headcount.ledger.journal.entries import Chain, Entry, Signed
@@ -48,12 +48,21 @@ class Verification:
         }
 
 
+class Outcome(NamedTuple):
+    """The end of a reservation: the entry that notes it, and what was issued, if anything."""
+
+    entry: int
+    identity: str | None = None
+    folder: str | None = None
+    digest: str | None = None
+
+
 @dataclass
 class Replay:
     """The journal played through once more: budgets with their balances, and outcomes, as they follow from it."""
 
-    books: dict[str, Book] = field(default_factory=dict)
-    outcomes: dict[int, tuple[int, str | None, str | None, str | None]] = field(default_factory=dict)
+    datasets: dict[str, DatasetBalances] = field(default_factory=dict)
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     _reserved: dict[int, Entry] = field(default_factory=dict)
 
@@ -70,32 +79,32 @@ class Replay:
         self.problems.append(f"entry {entry.number} is of a kind that is not known: {entry.kind}")
 
     def _create(self, entry: Entry) -> None:
-        if entry.dataset in self.books:
+        if entry.dataset in self.datasets:
             self.problems.append(f"entry {entry.number} creates the budget of {entry.dataset} a second time")
             return
-        self.books[entry.dataset] = Book(entry.dataset, Budget.from_json(entry.budget or {}))
+        self.datasets[entry.dataset] = DatasetBalances(entry.dataset, Budget.from_json(entry.budget or {}))
 
     def _allow(self, entry: Entry) -> None:
-        self.books[entry.dataset].allow(entry.analyst or "", (entry.budget or {})["epsilon"])
+        self.datasets[entry.dataset].allow(entry.analyst or "", (entry.budget or {})["epsilon"])
 
     def _reserve(self, entry: Entry) -> None:
-        book, book_request = self.books[entry.dataset], BookRequest.of(entry)
+        balances, charged = self.datasets[entry.dataset], BalanceRequest.of(entry)
         self._reserved[entry.number] = entry
         try:
-            book.check(book_request)
+            balances.check(charged)
         finally:
-            book.take(book_request)
+            balances.take(charged)
 
     def _publish(self, entry: Entry) -> None:
         reserved = self._settled(entry)
-        self.outcomes[reserved.number] = (entry.number, reserved.identity, entry.folder, entry.digest)
+        self.outcomes[reserved.number] = Outcome(entry.number, reserved.identity, entry.folder, entry.digest)
         spent = None if entry.charge is None else Charge.from_json(entry.charge)
-        self.books[reserved.dataset].publish(BookRequest.of(reserved), spent)
+        self.datasets[reserved.dataset].publish(BalanceRequest.of(reserved), spent)
 
     def _refund(self, entry: Entry) -> None:
         reserved = self._settled(entry)
-        self.outcomes[reserved.number] = (entry.number, None, None, None)
-        self.books[reserved.dataset].refund(BookRequest.of(reserved))
+        self.outcomes[reserved.number] = Outcome(entry.number)
+        self.datasets[reserved.dataset].refund(BalanceRequest.of(reserved))
 
     def _settled(self, entry: Entry) -> Entry:
         return self._reserved.pop(entry.reservation or 0)
@@ -106,8 +115,8 @@ class Stored:
     """What a database holds beside the journal."""
 
     datasets: Mapping[str, str]
-    accounts: Mapping[tuple[str, Place], tuple[str, str, int, int, int]]
-    outcomes: Mapping[int, tuple[int, str | None, str | None, str | None]]
+    accounts: Mapping[tuple[str, BalanceKey], tuple[str, str, int, int, int]]
+    outcomes: Mapping[int, Outcome]
     allowances: Mapping[tuple[str, str], str]
 
 
@@ -149,7 +158,7 @@ def verify(
 
 
 def _differences(replay: Replay, stored: Stored) -> Iterator[str]:
-    budgets = {name: book.budget.to_json() for name, book in replay.books.items()}
+    budgets = {name: balances.budget.to_json() for name, balances in replay.datasets.items()}
     for name in sorted(budgets.keys() | stored.datasets.keys()):
         if (
             name not in stored.datasets
@@ -158,9 +167,9 @@ def _differences(replay: Replay, stored: Stored) -> Iterator[str]:
         ):
             yield f"the stored budget of {name} is not the one in the journal"
     rows = {
-        (name, place): balance.row()
-        for name, book in replay.books.items()
-        for place, balance in book.balances.items()
+        (name, key): balance.row()
+        for name, balances in replay.datasets.items()
+        for key, balance in balances.by_key.items()
     }
     wrong = (key for key in rows.keys() | stored.accounts.keys() if rows.get(key) != stored.accounts.get(key))
     for dataset, (analyst, window) in sorted(wrong, key=str):
@@ -169,8 +178,8 @@ def _differences(replay: Replay, stored: Stored) -> Iterator[str]:
         yield f"the stored account of {whose}{where} does not follow from the journal"
     allowed = {
         (name, analyst): plain(epsilon)
-        for name, book in replay.books.items()
-        for analyst, epsilon in book.allowances.items()
+        for name, balances in replay.datasets.items()
+        for analyst, epsilon in balances.allowances.items()
     }
     for key in sorted(allowed.keys() | stored.allowances.keys()):
         if allowed.get(key) != stored.allowances.get(key):

@@ -5,27 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 from headcount.accounting.charges import Spent, plain
 from headcount.errors import UsageError
-from headcount.ledger.balances import Balance, Place
+from headcount.ledger.balances import Balance, BalanceKey
 from headcount.ledger.composition import Budget
 from headcount.ledger.journal.anchor import Mark
 from headcount.ledger.journal.entries import Entry, Signed, canonical
-from headcount.ledger.journal.verify import Replay, Stored
+from headcount.ledger.journal.verify import Outcome, Replay, Stored
 from headcount.ledger.stores.transactions import Transaction
-
-Ended = tuple[int, str | None, str | None, str | None]
-
-
-class Ending(NamedTuple):
-    """How a reservation ended: by which entry, and what was issued."""
-
-    entry: int
-    identity: str | None
-    folder: str | None
-    digest: str | None
 
 
 def name(run: Transaction) -> tuple[str, str]:
@@ -126,12 +115,12 @@ _WINDOWS = "SELECT analyst, number, loss, delta, open, published, refunded FROM 
 _MINE = " AND analyst IN ('', :analyst)"
 
 
-def balances(run: Transaction, dataset: str) -> dict[Place, Balance]:
+def balances(run: Transaction, dataset: str) -> dict[BalanceKey, Balance]:
     """Return all balances of a dataset."""
     return _balances(run.all(_ALL_TIME, dataset=dataset) + run.all(_WINDOWS, dataset=dataset))
 
 
-def balances_for(run: Transaction, dataset: str, analyst: str, windows: range) -> dict[Place, Balance]:
+def balances_for(run: Transaction, dataset: str, analyst: str, windows: range) -> dict[BalanceKey, Balance]:
     """Return the balances of an analyst and of everybody, in all time and in some windows."""
     rows = run.all(_ALL_TIME + _MINE, dataset=dataset, analyst=analyst)
     if windows:
@@ -141,9 +130,9 @@ def balances_for(run: Transaction, dataset: str, analyst: str, windows: range) -
     return _balances(rows)
 
 
-def _balances(rows: Iterable[Any]) -> dict[Place, Balance]:
+def _balances(rows: Iterable[Any]) -> dict[BalanceKey, Balance]:
     return {
-        Place(analyst, number): Balance(Spent(Decimal(loss), Decimal(delta)), *counts)
+        BalanceKey(analyst, number): Balance(Spent(Decimal(loss), Decimal(delta)), *counts)
         for analyst, number, loss, delta, *counts in rows
     }
 
@@ -162,7 +151,7 @@ _SAVE_WINDOWS = (
 )
 
 
-def save_balances(run: Transaction, dataset: str, changed: Mapping[Place, Balance]) -> None:
+def save_balances(run: Transaction, dataset: str, changed: Mapping[BalanceKey, Balance]) -> None:
     """Store balances."""
     rows: dict[str, list[dict[str, Any]]] = {_SAVE_ALL_TIME: [], _SAVE_WINDOWS: []}
     for (analyst, window), balance in changed.items():
@@ -177,17 +166,17 @@ def save_balances(run: Transaction, dataset: str, changed: Mapping[Place, Balanc
             run.run_many(save, rows_of_statement)
 
 
-def outcome(run: Transaction, reservation: int) -> Ending | None:
+def outcome(run: Transaction, reservation: int) -> Outcome | None:
     """Return how a reservation ended, if it did."""
     row = run.first_row(
         "SELECT entry, identity, folder, digest FROM outcomes WHERE reservation = :number", number=reservation
     )
-    return None if row is None else Ending(*row)
+    return None if row is None else Outcome(*row)
 
 
-def add_outcome(run: Transaction, reservation: int, ended: Ended) -> None:
+def add_outcome(run: Transaction, reservation: int, outcome: Outcome) -> None:
     """Store how a reservation ended."""
-    run.run_many(_ADD_OUTCOME, [_outcome_row(reservation, ended)])
+    run.run_many(_ADD_OUTCOME, [_outcome_row(reservation, outcome)])
 
 
 _ADD_OUTCOME = (
@@ -196,8 +185,8 @@ _ADD_OUTCOME = (
 )
 
 
-def _outcome_row(reservation: int, ended: Ended) -> dict[str, object]:
-    return {"reservation": reservation, **Ending(*ended)._asdict()}
+def _outcome_row(reservation: int, outcome: Outcome) -> dict[str, object]:
+    return {"reservation": reservation, **outcome._asdict()}
 
 
 def issued(run: Transaction, identity: str) -> tuple[int, str, str] | None:
@@ -216,18 +205,18 @@ def stored(run: Transaction) -> Stored:
     outcomes = run.all("SELECT reservation, entry, identity, folder, digest FROM outcomes")
     return Stored(
         dict(map(tuple, run.all("SELECT name, budget FROM datasets"))),
-        {(row[0], Place(row[1], row[2])): tuple(row[3:]) for row in rows},
-        {row[0]: tuple(row[1:]) for row in outcomes},
+        {(row[0], BalanceKey(row[1], row[2])): tuple(row[3:]) for row in rows},
+        {row[0]: Outcome(*row[1:]) for row in outcomes},
         {(row[0], row[1]): row[2] for row in run.all("SELECT dataset, analyst, epsilon FROM allowances")},
     )
 
 
 def restore(run: Transaction, replay: Replay) -> None:
     """Store everything that follows from an imported journal."""
-    for dataset, book in replay.books.items():
-        add_dataset(run, dataset, book.budget)
-        save_balances(run, dataset, book.balances)
-        for analyst, epsilon in book.allowances.items():
+    for dataset, balances in replay.datasets.items():
+        add_dataset(run, dataset, balances.budget)
+        save_balances(run, dataset, balances.by_key)
+        for analyst, epsilon in balances.allowances.items():
             save_allowance(run, dataset, analyst, epsilon)
     if replay.outcomes:
         run.run_many(_ADD_OUTCOME, [_outcome_row(*outcome_item) for outcome_item in replay.outcomes.items()])

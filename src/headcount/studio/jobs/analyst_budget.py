@@ -20,7 +20,7 @@ from decimal import Decimal
 from headcount.accounting.charges import plain
 from headcount.errors import RefusedError
 from headcount.ledger.accounts import account_of
-from headcount.ledger.balances import Book, BookRequest, Place
+from headcount.ledger.balances import BalanceKey, BalanceRequest, DatasetBalances
 from headcount.ledger.journal.entries import Entry
 from headcount.run.charge import ChargePreview, Charging, load_issued, span_of
 from headcount.run.prepare import Prepared
@@ -50,7 +50,7 @@ class AnalystCharging(Charging):
         else:
             whole.budget.cost_of(charge)  # first: why the filter cannot judge it is public
             try:
-                whole.check(BookRequest(self.analyst, charge, span))
+                whole.check(BalanceRequest(self.analyst, charge, span))
             except RefusedError:
                 raise RefusedError(
                     f"this is beyond the budget; of your own, ε = {plain(max(left, Decimal(0)))} is left",
@@ -59,11 +59,11 @@ class AnalystCharging(Charging):
         folder, touched = None if issued is None else issued.folder, own.budget.touched(span)
         return ChargePreview(account_of(own), self.analyst, self.version, charge, left, touched, folder)
 
-    def _own(self, whole: Book) -> Book:
-        """Return the book as if the analyst were the only user of the budget."""
-        mine = {window: held for (analyst, window), held in whole.balances.items() if analyst == self.analyst}
-        held = {Place(who, window): held for window, held in mine.items() for who in ("", self.analyst)}
-        return replace(whole, balances=held)
+    def _own(self, whole: DatasetBalances) -> DatasetBalances:
+        """Return the balances as if the analyst were the only user of the budget."""
+        mine = {window: held for (analyst, window), held in whole.by_key.items() if analyst == self.analyst}
+        held = {BalanceKey(who, window): held for window, held in mine.items() for who in ("", self.analyst)}
+        return replace(whole, by_key=held)
 
     def _counts(self, entry: Entry) -> bool:
         if entry.analyst == self.analyst:

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from headcount.accounting.charges import plain
 from headcount.ledger import Account
-from headcount.ledger.describe import describe_entry
-from headcount.ledger.journal.entries import Entry
+from headcount.ledger.journal.entries import Entry, describe_entry
 
 
 class Gauge(NamedTuple):

@@ -21,7 +21,7 @@ from headcount.errors import RefusedError, UnknownNameError, UsageError
 from headcount.events.log_parameters import READERS
 from headcount.events.times import TimeFormat
 from headcount.ledger import Account, Ledger
-from headcount.ledger.names import check_name
+from headcount.ledger.journal.entries import check_name
 from headcount.studio.access import NotAllowedError, Visitor, refuse_token
 from headcount.studio.security import path_policy
 from headcount.studio.security.secret_tokens import fresh_id
