@@ -80,6 +80,14 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def own_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the keys of ledgers in a folder of the test."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in ("HEADCOUNT_LEDGER_KEY", "HEADCOUNT_LEDGER_ANCHOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
 FLAGS = ("--user", "user", "--item", "venue", "--items", "venues.csv")
 SPEND = ("--epsilon", "1", "--method", "sra", "--limit", "2")
 WEEKDAY = ("--context", "weekday:time")

@@ -80,14 +80,7 @@ def _combinations(folder: Path) -> Iterator[Flags]:
     lists = ((("--resources", "a,b,c"), _NONE), (("--vocabulary", "x,y"), ("--select-tags",)))
     for start in _methods(FAMILIES["tags"], ("tags", "release", *tagged)):
         yield from _together(start, *lists, _DELTA)
-    flags = (
-        "--bins",
-        str(folder / "bins.toml"),
-        "--queries",
-        str(folder / "queries.sql"),
-        "--epsilon",
-        "1",
-    )
+    flags = ("--bins", str(folder / "bins.toml"), "--queries", str(folder / "queries.sql"), "--epsilon", "1")
     users = ((_NONE, ("--user", "user")), (_NONE, ("--max-records", "3")), (_NONE, ("--synthetic", "5")))
     groups = (_NONE, ("--groups", "place", "--max-group", "3"))
     for start in _methods(FAMILIES["queries"], ("query", str(events), *flags)):

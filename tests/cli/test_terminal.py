@@ -21,6 +21,22 @@ pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
 SOURCE = str(Path(__file__).parents[2] / "src")
 
 
+class Screen(io.StringIO):
+    """Standard error that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    """Return a terminal on which a bar appears at once."""
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(terminal, "_PATIENCE", 0.0)
+    return screen
+
+
 def on_a_terminal(code: str, **environment: str) -> str:
     """Run Python with a terminal for standard output and standard error, and return what it shows."""
     ours, theirs = pty.openpty()
@@ -77,14 +93,7 @@ def test_work_that_reports_nothing_shows_a_bar_too() -> None:
     assert "starting" in on_a_terminal(code)
 
 
-def test_a_progress_bar_may_be_updated_from_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Screen(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    screen = Screen()
-    monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(terminal, "_PATIENCE", 0.0)
+def test_a_progress_bar_may_be_updated_from_many_threads(screen: Screen) -> None:
     with terminal.Bar(quiet=False) as bar:
         time.sleep(0.05)
 
@@ -102,13 +111,8 @@ def test_a_progress_bar_may_be_updated_from_many_threads(monkeypatch: pytest.Mon
     assert "choosing records" in screen.getvalue()
 
 
-def test_a_stage_that_goes_on_from_another_keeps_its_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Screen(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.setattr(sys, "stderr", Screen())
-    monkeypatch.setattr(terminal, "_PATIENCE", 0.0)
+@pytest.mark.usefixtures("screen")
+def test_a_stage_that_goes_on_from_another_keeps_its_time_left() -> None:
     with terminal.Bar(quiet=False) as bar:
         time.sleep(0.05)
         [task] = bar._progress.tasks if bar._progress else []
@@ -123,14 +127,7 @@ def test_a_stage_that_goes_on_from_another_keeps_its_time_left(monkeypatch: pyte
         assert task.time_remaining is None, "another piece of work"
 
 
-def test_a_discreet_bar_tells_neither_what_nor_how_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Screen(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    screen = Screen()
-    monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(terminal, "_PATIENCE", 0.0)
+def test_a_discreet_bar_tells_neither_what_nor_how_much(screen: Screen) -> None:
     with terminal.Bar(quiet=False) as bar:
         time.sleep(0.05)
         bar.be_discreet()
@@ -147,14 +144,14 @@ def test_in_a_pipe_there_is_neither_bar_nor_colour(capsys: pytest.CaptureFixture
     with terminal.Bar(quiet=False) as bar:
         bar("reading", 1, 2)
         time.sleep(0.01)
-    terminal.print_table([("a", "left")], [["b"]])
+    terminal.print_table(["a"], "l", [["b"]])
     captured = capsys.readouterr()
     assert captured.err == ""
     assert captured.out == "a\nb\n"
 
 
 def test_a_table_on_a_terminal_has_a_bold_heading() -> None:
-    code = 'from headcount.cli import terminal\nterminal.print_table([("item", "left")], [["[red]tea[/]"]])'
+    code = 'from headcount.cli import terminal\nterminal.print_table(["item"], "l", [["[red]tea[/]"]])'
     shown = on_a_terminal(code, NO_COLOR="")
     assert "\x1b[1mitem" in shown
     assert "[red]tea[/]" in shown

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from headcount.accounting.guarantee import large_epsilon_warning
 from headcount.cli import options, terminal
-from headcount.cli.dry_run import show_plan
-from headcount.cli.engines import ENGINE, THREADS, chosen_engine
-from headcount.cli.log_options import keep_command_line_choice, log_of, reading_options
+from headcount.cli.input_options import (
+    ENGINE,
+    THREADS,
+    chosen_engine,
+    keep_command_line_choice,
+    log_of,
+    reading_options,
+)
 from headcount.cli.options import Command, Flags
 from headcount.errors import UsageError
 from headcount.methods.family import Family
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     from headcount.events.log import EventLog
     from headcount.releases.release import Release
     from headcount.run.charge import Charging
+    from headcount.run.curator import Plan
     from headcount.run.prepare import Prepared
 
 _OUT = (
@@ -77,17 +83,60 @@ class Charged:
         return {"seconds": round(self.seconds, 3)} if self.charging is None else {}
 
 
+class Shown(NamedTuple):
+    """What a command shows of its release: a summary, commands to go on with, and tables above both."""
+
+    summary: str
+    following: Sequence[list[str]] = ()
+    above: Callable[[], None] | None = None
+
+
+Showing = Callable[[Charged, Flags], Shown | None]
+"""Returns what to show of a release, or None where the command has printed its own answer."""
+
+
+def charged_command(
+    family: Family,
+    *example: str,
+    short_help: str = "",
+    more: Sequence[Callable[[Any], Any]] = (),
+    prepare: Callable[[dict[str, Any]], None] | None = None,
+    needs_out: bool = True,
+) -> Callable[[Showing], click.Command]:
+    """Make the command of a family from its declaration and the function that shows its release.
+
+    The docstring of the function is the help. ``more`` are options that no request has, and ``prepare`` looks at
+    all flags before anything is done.
+    """
+
+    def declare(showing: Showing) -> click.Command:
+        def command(**flags: Any) -> None:
+            if prepare is not None:
+                prepare(flags)
+            spent = spend(family, flags, needs_out=needs_out)
+            shown = None if spent is None else showing(spent, flags)
+            if spent is not None and shown is not None:
+                show(spent, flags, shown.summary, *shown.following, above=shown.above)
+
+        declared = click.command(
+            family.command[-1],
+            short_help=short_help or family.short_help,
+            help=showing.__doc__,
+            epilog=options.example(*example) if example else None,
+        )
+        return declared(charged_options(family)(options.grouped(more)(command)))
+
+    return declare
+
+
 def command_of(family: Family) -> click.Command:
     """Return the command of a family that has none of its own."""
 
-    @charged_options(family)
-    def command(**flags: Any) -> None:
-        spent = spend(family, flags)
-        if spent is not None:
-            show(spent, flags, f"{_row_counts_in_words(spent.release)}, of {spent.release.bounded}")
+    def showing(spent: Charged, flags: Flags) -> Shown:  # noqa: ARG001
+        return Shown(f"{_row_counts_in_words(spent.release)}, of {spent.release.bounded}")
 
-    about = (family.request_kind().__doc__ or "").split("\n\n")[0]
-    return click.command(family.command[-1], short_help=family.short_help, help=about)(command)
+    showing.__doc__ = (family.request_kind().__doc__ or "").split("\n\n")[0]
+    return charged_command(family)(showing)
 
 
 def _row_counts_in_words(release: Release) -> str:
@@ -127,7 +176,7 @@ def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Charged | 
         _note_assumptions(log)
         if charging is not None or flags["dry_run"]:
             _note_text_numbers(log)
-        _note_large(ready.guarantee.epsilon)
+        note_large(ready.guarantee.epsilon)
     if flags["dry_run"]:
         show_plan(plan, as_json=flags["as_json"])
         if not flags["as_json"]:
@@ -158,6 +207,33 @@ def show(
     terminal.say(spent.release.guarantee.sentence())
     if not flags["quiet"]:
         terminal.note_commands("\nNext:", *(next_ones or (["headcount", "explain", str(spent.folder)],)))
+
+
+def show_plan(plan: Plan, *, as_json: bool) -> None:
+    """Show what a request would promise, cost and be worth."""
+    from headcount.reports.lab.plan_sentences import plan_in_words
+
+    if as_json:
+        terminal.print_json(plan.to_json())
+        return
+    terminal.say("Dry run: nothing was counted, written or charged.")
+    click.echo()
+    words = plan_in_words(plan)
+    _say_about("Promise", words.promise)
+    _say_about("Price", terminal.printable(words.price))
+    if words.left is not None:
+        _say_about("Left", words.left)
+    for heading, sentence in words.selected:
+        _say_about(heading, sentence)
+    _say_about("Cells", words.cells)
+    for number, error in enumerate(words.errors):
+        _say_about("" if number else "Error", error)
+    for note in words.notes:
+        _say_about("Note", note)
+
+
+def _say_about(heading: str, sentence: str) -> None:
+    terminal.say(sentence, bullet=f"{heading:<9}", indent=" " * 9)
 
 
 @contextmanager
@@ -196,8 +272,8 @@ def _target_of(flags: Flags, *, needed: bool) -> Path | None:
 
 def ledger_fields(release: Release) -> dict[str, Any]:
     """Return what a release says of its ledger, and of the folder that it was copied from."""
-    fields: dict[str, Any] = {"ledger": release.ledger}
-    return fields if release.earlier is None else fields | {"earlier": str(release.earlier.folder)}
+    earlier = {} if release.earlier is None else {"earlier": str(release.earlier.folder)}
+    return {"ledger": release.ledger, **earlier}
 
 
 def _note_cost(release: Release, charging: Charging | None, ready: Prepared) -> None:
@@ -219,7 +295,7 @@ def _note_cost(release: Release, charging: Charging | None, ready: Prepared) -> 
     terminal.note(f"{spent.amounts} {'were' if spent.delta else 'was'} spent, {where}.")
 
 
-def _note_large(epsilon: Decimal) -> None:
+def note_large(epsilon: Decimal) -> None:
     """Warn of an ε that protects hardly anyone."""
     doubt = large_epsilon_warning(epsilon)
     if doubt is not None:
@@ -257,18 +333,12 @@ def note_dropped_records(tally: Any, log: EventLog) -> None:
         return
     nulls, roles = dict(tally.nulls), log.roles
     without_user_or_item = sum(nulls.pop(name, 0) for name in dict.fromkeys((roles.user, roles.item)))
+    unlisted = "not selected" if log.selects else "outside the catalogue"
+    undeclared = "not selected" if log.selects_contexts else "outside its domain"
+    context_words = f"with a context {undeclared}, or that cannot be read,"
     notes = [
-        (
-            tally.outside_catalogue,
-            f"of items {'not selected' if log.selects else 'outside the catalogue'}",
-            "dropped",
-        ),
-        (
-            tally.unknown_context,
-            f"with a context {'not selected' if log.selects_contexts else 'outside its domain'}, or that cannot "
-            "be read,",
-            "counted as unknown",
-        ),
+        (tally.outside_catalogue, f"of items {unlisted}", "dropped"),
+        (tally.unknown_context, context_words, "counted as unknown"),
         (without_user_or_item, "without user or item", "dropped"),
         *((number, f"for which column {name!r} says no number", "dropped") for name, number in nulls.items()),
     ]

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import importlib
-import importlib.util
 import io
 import itertools
 import json
@@ -21,7 +19,7 @@ from collections.abc import Sequence
 import click
 from click.shell_completion import CompletionItem
 
-from headcount.cli.startup import end, start
+from headcount.cli.startup import end, hide_secrets, start
 from headcount.errors import (
     HeadcountError,
     SurroundingsError,
@@ -30,6 +28,7 @@ from headcount.errors import (
     command_line,
     was_interrupted,
 )
+from headcount.methods.family import resolved
 from headcount.methods.registry import FAMILIES
 from headcount.version import __version__
 
@@ -54,11 +53,15 @@ _COMMANDS = {
     "attack": "Mount a known attack on recommenders, and count what it recovers.",
     "completion": "Let a shell complete commands, flags and files.",
 }
-_FOLDERS = {
-    **dict.fromkeys(("attack", "audit", "compare", "plan", "reproduce"), "lab"),
-    **dict.fromkeys(("ledger", "serve"), "service"),
+_HOMES = {
+    **{name: f"commands.release:{name}" for name in ("release", "rank", "query")},
+    **{name: f"commands.post_processing:{name}" for name in ("top", "recommend", "explain", "report", "export")},
+    **{name: f"lab.{name}:command" for name in ("attack", "audit", "compare", "plan", "reproduce")},
+    **{name: f"commands.help:{name}" for name in ("methods", "completion")},
+    "neighbours": "commands.recommender:command",
+    "tags": "commands.tags:command",
 }
-_HOMES = {"recommend": "top", "neighbours": "recommender"}
+"""Where commands are defined, as ``module:name``, if not in a module of their own name."""
 
 
 class _Commands(click.Group):
@@ -70,14 +73,12 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        home = f"headcount.cli.{_FOLDERS.get(cmd_name, 'commands')}.{_HOMES.get(cmd_name, cmd_name)}"
         family = next((candidate for candidate in FAMILIES.values() if candidate.command == (cmd_name,)), None)
-        if family is not None and importlib.util.find_spec(home) is None:
+        if family is not None and cmd_name not in _HOMES:
             from headcount.cli.charged import command_of
 
             return command_of(family)
-        module = importlib.import_module(home)
-        command: click.Command = module.command if cmd_name != "recommend" else module.recommend
+        command: click.Command = resolved(__package__, _HOMES.get(cmd_name, f"commands.{cmd_name}:command"))
         return command
 
     def resolve_command(
@@ -112,14 +113,12 @@ def run(arguments: Sequence[str] | None = None) -> None:
     start()
     _prepare_output()
     if "_HEADCOUNT_COMPLETE" in os.environ:
-        from headcount.cli.commands.completion import VARIABLE, completions
+        from headcount.cli.commands.help import VARIABLE, completions
 
         click.echo(completions(os.environ[VARIABLE]))
         return
     given = sys.argv[1:] if arguments is None else arguments
     if any("://" in argument or argument.startswith("adbc+") for argument in given):
-        from headcount.cli.service.hide_passwords import hide_secrets
-
         hide_secrets(given)
     end(main(given))
 
@@ -204,11 +203,9 @@ def _usage_error(error: click.UsageError) -> UsageError:
 def _nearest(error: click.NoSuchOption) -> str | None:
     import difflib
 
-    option_names = (
-        [] if error.ctx is None else [name for parameter in error.ctx.command.params for name in parameter.opts]
-    )
-    matches = difflib.get_close_matches(error.option_name, option_names, n=1)
-    return matches[0] if matches else None
+    parameters = [] if error.ctx is None else error.ctx.command.params
+    names = [name for parameter in parameters for name in parameter.opts]
+    return next(iter(difflib.get_close_matches(error.option_name, names, n=1)), None)
 
 
 def _surroundings(error: OSError) -> SurroundingsError:

@@ -1,13 +1,17 @@
-"""Start-up and exit of the process: signal handlers, garbage collection, imports that are not needed."""
+"""Start-up and exit of the process: signals, garbage collection, idle imports, passwords among the arguments."""
 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 _ENDINGS = ("SIGTERM", "SIGHUP")
@@ -15,6 +19,7 @@ _ENDINGS = ("SIGTERM", "SIGHUP")
 _received: list[int] = []
 _OBJECTS = 250_000  # more than the imports of a command make; Python looks for garbage after 700
 
+_FIRST, _LAST = 45, 46  # of ``/proc/self/stat``, behind the name of the program: where arguments begin and end
 
 _IDLE = {
     "scipy": ("numba", "numba.np.arraymath", "numba.np.linalg"),
@@ -76,3 +81,29 @@ def end(code: int) -> NoReturn:
     except (OSError, ValueError):  # nobody reads any more: Python knows what to say
         sys.exit(code)
     os._exit(code)
+
+
+def hide_secrets(arguments: Sequence[str]) -> None:
+    """Overwrite the passwords of database URLs in this process's command line, so that ``ps`` does not show them.
+
+    Linux shows the arguments of every process to all users. They lie in memory that the process itself may change.
+    Elsewhere nothing happens: with ``PGPASSWORD`` or a service file no password stands among the arguments.
+    """
+    from headcount.events.sources.files.paths import secrets_of
+
+    secrets = {secret.encode() for argument in arguments for secret in secrets_of(argument)}
+    if secrets and sys.platform == "linux":
+        with suppress(OSError, ValueError, IndexError):
+            fields = (
+                Path("/proc/self/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+            )
+            _overwrite(int(fields[_FIRST]), int(fields[_LAST]), secrets)
+
+
+def _overwrite(first: int, last: int, secrets: set[bytes]) -> None:
+    shown = ctypes.string_at(first, last - first) if 0 < first < last else b""
+    for secret in sorted(secrets, key=len, reverse=True):
+        place = shown.find(secret)
+        while place >= 0:
+            ctypes.memset(first + place, ord("x"), len(secret))
+            place = shown.find(secret, place + len(secret))

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -64,8 +64,8 @@ def print_json(data: Any) -> None:
     click.echo(json.dumps(data, ensure_ascii=not unicode, indent=2))
 
 
-def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table; columns are (heading, ``left`` or ``right``).
+def print_table(headings: Sequence[str], sides: str, rows: Iterable[Sequence[Any]]) -> None:
+    """Print a table; ``sides`` has a letter for each column, ``l`` or ``r``.
 
     Cells come from outside: they are shown letter by letter, never read as markup or terminal commands.
     """
@@ -74,8 +74,8 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]
     from rich.text import Text
 
     table = Table(header_style="bold", box=None, pad_edge=False)
-    for heading, side in columns:
-        table.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
+    for heading, side in zip(headings, sides, strict=True):
+        table.add_column(heading, justify="right" if side == "r" else "left", overflow="fold")
     for row in rows:
         table.add_row(*[Text("" if cell is None else printable(str(cell))) for cell in row])
     console = Console(highlight=False, width=width())

@@ -112,7 +112,7 @@ def _rankings(release: Release) -> list[Markup]:
 
 
 def _answers(release: Release) -> list[Markup]:
-    from headcount.reports.parts.query_answers import answer_blocks
+    from headcount.reports.parts.tables import answer_blocks
 
     blocks = answer_blocks(release, 2 * ROWS)
     shown = [_table(block.statement or "Counts of records", block.rows, number="answer") for block in blocks]
@@ -223,26 +223,28 @@ def _is_drawable(release: Release, what: str) -> bool:
 def _items(release: Release) -> Figure:
     from headcount.reports import excerpts
     from headcount.reports.charts import release_charts
-    from headcount.reports.page import Figure
 
     rows = excerpts.ranked(release)
     table = excerpts.columns(rows, "name", "count", "low", "high")
     title = f"The {some(len(rows), 'largest count')}"
-    return Figure.from_chart("items", release_charts.ranking(table, title=title, counted=counted_words(release)))
+    return _figure("items", release_charts.ranking(table, title=title, counted=counted_words(release)))
 
 
 def _contexts(release: Release) -> Figure:
     from headcount.reports import excerpts
     from headcount.reports.charts import release_charts
-    from headcount.reports.page import Figure
     from headcount.reports.sentences import across
 
     names = excerpts.contexts(release)
-    grid = excerpts.grid(release, names)
+    grid, counted = excerpts.grid(release, names), counted_words(release)
     title = f"The largest counts, by {across(release)}"
-    return Figure.from_chart(
-        "contexts", release_charts.heat_map(grid, title=title, counted=counted_words(release), contexts=names)
-    )
+    return _figure("contexts", release_charts.heat_map(grid, title=title, counted=counted, contexts=names))
+
+
+def _figure(name: str, chart: Any) -> Figure:
+    from headcount.reports.page import Figure
+
+    return Figure.from_chart(name, chart)
 
 
 def _activity(release: Release) -> Figure:

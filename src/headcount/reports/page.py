@@ -28,7 +28,7 @@ from markupsafe import Markup
 from headcount.errors import SurroundingsError, UsageError
 from headcount.releases.formatting import whole
 from headcount.reports.charts.release_charts import spec_of
-from headcount.reports.charts.themes import THEMES
+from headcount.reports.charts.styles import THEMES
 from headcount.reports.explorer import Explorer
 from headcount.version import __version__
 

@@ -23,7 +23,7 @@ from headcount.reports.explorer import explorer
 from headcount.reports.page import Figure
 from headcount.reports.parts import activity
 from headcount.reports.parts.part import part_of
-from headcount.reports.parts.rankings import ranking_words
+from headcount.reports.parts.tables import ranking_words
 from headcount.reports.sentences import (
     across,
     bound,

@@ -276,11 +276,8 @@ def test_a_model_of_pairs_tells_the_curator_too(run: Run, work: Path) -> None:
 
 
 def test_with_a_ledger_dropped_rows_are_not_reported(
-    run: Run, hostile: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, hostile: Path, own_keys: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(hostile / "config"))
-    for name in ("HEADCOUNT_LEDGER_KEY", "HEADCOUNT_LEDGER_ANCHOR"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HEADCOUNT_LEDGER", "sqlite:///headcount.db")
     assert run("ledger", "create", "--dataset", "visits", "--epsilon", "9").code == 0
     (hostile / "clean.csv").write_text(

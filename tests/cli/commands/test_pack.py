@@ -16,7 +16,7 @@ import pytest
 import headcount as hc
 from headcount.engines.local import pack
 from tests.cli.conftest import FLAGS, SPEND, WEEKDAY, Run
-from tests.cli.test_config import REQUESTS, request_in
+from tests.cli.test_options import REQUESTS, request_in
 
 PACK = ("pack", "visits.csv", *FLAGS)
 SPENT = ("shares", "option", "research")  # of the release alone

@@ -149,15 +149,6 @@ def test_a_name_that_needs_quotes_gets_a_hint(run: Run, work: Path, statement: s
     assert done.code == 0, done.err
 
 
-@pytest.mark.parametrize("method", ["auto", "histogram", "mwem", "pairs", "pmw"])
-def test_every_method_runs_and_is_run_again_from_its_release(run: Run, method: str) -> None:
-    assert run(*ASK, "--epsilon", "1", "--method", method, "--out", "out", "--quiet").code == 0
-    again = run("query", "people.csv", "--config", "out", "--out", "again", "--json")
-    assert again.code == 0, again.err
-    assert again.data["method"] == method
-    assert hc.load("again").request == hc.load("out").request
-
-
 def test_a_dry_run_reads_nothing_and_prints_the_cost(run: Run, work: Path) -> None:
     done = run(*ASK, *HOMES, "--epsilon", "1", "--dry-run", "--json")
     assert done.code == 0, done.err

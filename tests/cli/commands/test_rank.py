@@ -5,12 +5,10 @@ Nothing here depends on which items win, but where ε is so large that there is 
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pyarrow.parquet as pq
 import pytest
 
@@ -116,12 +114,6 @@ def test_a_context_without_a_ranking_per_context_is_refused(run: Run, work: Path
     assert run(*RANK, "-k", "2", *SEX, "--context-of", "user", "--quiet").code == 0  # that leaves records out
 
 
-def test_quiet_says_nothing_on_standard_error(run: Run, work: Path) -> None:
-    for more in ((), ("--out", "out")):
-        done = run(*RANK, "-k", "1", "--quiet", *more)
-        assert (done.code, done.err) == (0, "")
-
-
 def test_it_says_where_the_release_is(run: Run, work: Path) -> None:
     done = run(*RANK, "-k", "1", *SEX, "--per-context", "--out", "my folder")
     assert "my folder" in done.err
@@ -130,12 +122,6 @@ def test_it_says_where_the_release_is(run: Run, work: Path) -> None:
     result = run(*RANK, "-k", "1", "--out", "b", "--json")
     assert (result.data["out"], result.data["ledger"]) == ("b", None)
     assert set(result.data) == {"guarantee", "ranking", "out", "ledger", "seconds"}
-
-
-def test_dropped_rows_are_reported_on_standard_error_only(run: Run, work: Path) -> None:
-    done = run(*RANK, "-k", "1", "--json", "--out", "a")
-    assert "1 record of items outside the catalogue" in done.err
-    assert "outside" not in done.out + (work / "a" / "release.json").read_text(encoding="utf-8")
 
 
 # What it keeps
@@ -199,44 +185,6 @@ def test_explain(run: Run, ranked: Path, by_sex: Path) -> None:
     assert "interval" not in explanation
     assert "encloses the true count" in " ".join(run("explain", by_sex).out.split())
     assert run("explain", ranked, "--json").code == 0
-
-
-def test_report(run: Run, ranked: Path, by_sex: Path) -> None:
-    for folder in (ranked, by_sex):
-        done = run("report", folder, "--to", f"{folder.name}.html")
-        assert (done.code, done.err) == (0, "")
-    assert "The 2 best items" in Path("ranked.html").read_text(encoding="utf-8")
-    assert "Best for <bdi>M</bdi>" in Path("by-sex.html").read_text(encoding="utf-8")
-
-
-def test_export(run: Run, ranked: Path, by_sex: Path) -> None:
-    assert run("export", ranked, "--to", "a", "--json").data == {"files": ["a/ranking.csv", "a/about.txt"]}
-    with Path("a/ranking.csv").open(encoding="utf-8", newline="") as file:
-        exported_rows = [(int(row["rank"]), row["item"], row["label"]) for row in csv.DictReader(file)]
-    assert exported_rows == [tuple(row.values()) for row in pq.read_table(ranked / "ranking.parquet").to_pylist()]
-    assert "permute-and-flip" in Path("a/about.txt").read_text(encoding="utf-8")
-    assert run("export", by_sex, "--to", "b", "--format", "xlsx").code == 0
-    book = openpyxl.load_workbook("b/release.xlsx")
-    assert book.sheetnames == ["ranking", "about"]
-    rows = list(book["ranking"].iter_rows(values_only=True))
-    assert rows[0] == ("rank", "item", "label", "context", "count", "low", "high")
-    assert [(row[0], row[3]) for row in rows[1:]] == [(1, "F"), (2, "F"), (1, "M"), (2, "M")]
-
-
-def test_a_ranking_is_overwritten_only_on_request(run: Run, ranked: Path) -> None:
-    done = run(*RANK, "-k", "1", "--out", "ranked")
-    assert done.code == 2
-    assert "exists already" in done.complaint
-    assert hc.load(ranked).ranking.num_rows == 2
-    assert run(*RANK, "-k", "1", "--out", "ranked", "--force").code == 0
-    assert hc.load(ranked).ranking.num_rows == 1
-
-
-def test_a_packed_store_is_ranked(run: Run, work: Path) -> None:
-    assert run("pack", "visits.csv", *FLAGS, *SEX, "--to", "store").code == 0
-    done = run("rank", "store", "--epsilon", "1", "-k", "2", "--context-of", "user", "--per-context", "--json")
-    assert done.code == 0
-    assert len(done.data["ranking"]) == 4
 
 
 # Long rankings
@@ -382,61 +330,7 @@ def test_what_cannot_be_is_one_sentence(run: Run, work: Path, name: str, dry: tu
     assert not (work / "a").exists()
 
 
-def test_missing_files_and_columns(run: Run, work: Path) -> None:
-    done = run("rank", "nowhere.csv", *FLAGS, "--epsilon", "1", "-k", "1")
-    assert done.code == 2
-    assert "nowhere.csv" in done.complaint
-    done = run("rank", "visits.csv", "--user", "who", *FLAGS[2:], "--epsilon", "1", "-k", "1")
-    assert done.code == 2
-    assert "'who'" in done.complaint
-
-
 # --config
-
-
-@pytest.mark.parametrize(
-    "flags",
-    [(), ("--with-counts",), (*SEX, "--per-context"), (*WEEKDAY, "--context-of", "user", "--per-context")],
-    ids=str,
-)
-def test_a_ranking_is_repeated_from_its_description(run: Run, work: Path, flags: tuple[str, ...]) -> None:
-    assert run(*RANK, "-k", "2", *flags, "--out", "a").code == 0
-    again = run("rank", "visits.csv", "--items", "venues.csv", "--config", "a/release.json", "--out", "b")
-    assert again.code == 0, again.err
-    assert request_in(work / "a") == request_in(work / "b")
-    fewer = run("rank", "visits.csv", "--items", "venues.csv", "--config", "a", "-k", "1", "--json")
-    assert {row["rank"] for row in fewer.data["ranking"]} == {1}
-
-
-TOML = """
-[events]
-user = "user"
-item = "venue"
-items = ["tea", "rye"]
-context = "sex"
-contexts = ["F", "M"]
-
-[rank]
-epsilon = 0.25
-k = 2
-per-context = true
-with-counts = true
-
-[release]
-epsilon = 3
-method = "sra"
-limit = 1
-"""
-
-
-def test_a_toml_file_holds_the_same_words(run: Run, work: Path) -> None:
-    (work / "job.toml").write_text(TOML, encoding="utf-8")
-    assert run("rank", "visits.csv", "--config", "job.toml", "--out", "a").code == 0
-    assert request_in(work / "a")["rank"] == {
-        "epsilon": "0.25", "k": 2, "per_context": True, "with_counts": True,
-    }  # fmt: skip
-    assert run("release", "visits.csv", "--config", "job.toml", "--out", "b").code == 0
-    assert request_in(work / "b")["release"] == {"epsilon": "3", "method": "sra", "limit": 1}
 
 
 def test_a_release_request_is_refused_for_a_ranking(run: Run, work: Path) -> None:
@@ -449,21 +343,3 @@ def test_a_release_request_is_refused_for_a_ranking(run: Run, work: Path) -> Non
     assert run(*again, "--epsilon", "0.5", "-k", "1", "--per-context", "--out", "b").code == 0
     assert request_in(work / "b")["events"] == request_in(work / "a")["events"]
     assert request_in(work / "b")["rank"] == {"epsilon": "0.5", "k": 1, "per_context": True}
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("[rank]\nepsilon = 1\nkay = 1\n", "'kay'"),
-        ("[rank]\nepsilon = 1\nk = 0\n", "'0'"),
-        ("[rank]\nepsilon = 1\nk = true\n", "'True'"),
-        ("[rank]\nepsilon = 1\nk = [1, 2]\n", "several values"),
-        ("[rank]\nepsilon = 1\nlimit = 1\n", "'limit'"),
-        ("[ranking]\nepsilon = 1\nk = 1\n", "'ranking'"),
-    ],
-)
-def test_a_slip_in_the_file_is_an_error(run: Run, work: Path, text: str, words: str) -> None:
-    (work / "job.toml").write_text(text, encoding="utf-8")
-    done = run("rank", "visits.csv", *FLAGS, "--config", "job.toml")
-    assert done.code == 2
-    assert words in done.complaint

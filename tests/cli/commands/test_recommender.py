@@ -34,14 +34,6 @@ def test_fit_recommend_predict(run: Run, model: str) -> None:
     assert all(1 <= row["rating"] <= 5 for row in rows)
 
 
-def test_fit_prints_json(run: Run, work: Path) -> None:
-    done = run("neighbours", "fit", "visits.csv", *FIT, *VALUE, "--epsilon", "1", "--out", "m", "--json", "-q")
-    assert done.code == 0
-    assert done.data["method"] == "private"
-    assert done.data["guarantee"]["delta"] == "0"
-    assert done.data["ledger"] is None
-
-
 def test_related_items_of_co_counts(run: Run, work: Path) -> None:
     fit = ("neighbours", "fit", "visits.csv", *FIT, "--method", "co-counts", "--epsilon", "4", "--out", "m")
     assert run(*fit).code == 0
@@ -138,14 +130,6 @@ def test_pncf_says_what_it_cannot_predict(run: Run, work: Path) -> None:
     )
     (work / "asked.csv").write_text("user,item\ncyn,teaa\n", encoding="utf-8")
     assert "did you mean 'tea'" in run(*PREDICTIONS, "--research", "--asked", "asked.csv", "--out", "m").complaint
-    assert not (work / "m").exists()
-
-
-def test_a_dry_run_reads_nothing(run: Run, work: Path) -> None:
-    done = run("neighbours", "fit", "visits.csv", *FIT, *VALUE, "--epsilon", "4", "--dry-run")
-    assert done.code == 0
-    assert "Dry run" in done.out
-    assert "3 items" in done.out
     assert not (work / "m").exists()
 
 

@@ -25,17 +25,6 @@ def everything_in(folder: Path) -> str:
     return "\n".join(parts)
 
 
-def test_json_is_one_document_of_the_agreed_shape(run: Run, work: Path) -> None:
-    done = run(*RELEASE, *WEEKDAY, "--out", "out", "--json")
-    assert done.code == 0
-    assert set(done.data) == {"out", "method", "guarantee", "ledger", "seconds"}
-    assert (done.data["out"], done.data["method"], done.data["ledger"]) == ("out", "sra", None)
-    assert set(done.data["guarantee"]) == PROMISE
-    assert done.data["guarantee"]["unit"] == "add-or-remove-user"
-    assert (done.data["guarantee"]["standing"], done.data["guarantee"]["epsilon"]) == ("proven", "1")
-    assert "not charged to any ledger" in done.err
-
-
 def test_threads_are_those_of_the_local_engine(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     used, measure = set[int](), LocalEngine.measure
 
@@ -80,11 +69,6 @@ def test_the_last_lines_name_the_release_and_its_folder(run: Run, work: Path) ->
     assert "headcount explain 'my folder'" in done.err
 
 
-def test_quiet_says_nothing_on_standard_error(run: Run, work: Path) -> None:
-    done = run(*RELEASE, *WEEKDAY, "--out", "out", "--quiet")
-    assert (done.code, done.err) == (0, "")
-
-
 def test_dropped_rows_are_reported_on_standard_error_and_not_in_the_release(run: Run, work: Path) -> None:
     strange = [f"ann,nowhere{n},2026-03-06,F,0-24,1" for n in range(7919)]
     nobody = [",tea,2026-03-06,F,0-24,1"] * 6143
@@ -100,13 +84,6 @@ def test_dropped_rows_are_reported_on_standard_error_and_not_in_the_release(run:
     explanation = run("explain", "out", "--json").out + run("explain", "out").out
     assert "7,919" not in explanation
     assert "7919" not in explanation
-
-
-def test_a_small_number_left_out_reads_well(run: Run, work: Path) -> None:
-    done = run(*RELEASE, *WEEKDAY, "--out", "out")
-    output = " ".join(done.err.split())
-    assert "1 record of items outside the catalogue was dropped." in output
-    assert "with a context outside its domain, or that cannot be read, was counted as unknown." in output
 
 
 @pytest.mark.parametrize("method", ["lpa", "sra", "hpa"])
@@ -197,18 +174,6 @@ def test_public_scores_cost_nothing_from_plan_to_release(run: Run, work: Path) -
     assert failed.complaint == "scores.csv: column 'item' lists 'rye' twice; remove one of them"
 
 
-def test_an_existing_folder_is_refused_before_any_work(
-    run: Run, release_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = everything_in(release_folder)
-    monkeypatch.setattr(FileSource, "batches", _must_not_read)
-    refused = run(*RELEASE, *WEEKDAY, "--out", "made")
-    assert refused.code == 2
-    assert "made exists already" in refused.complaint
-    assert "--force" in refused.complaint
-    assert everything_in(release_folder) == before
-
-
 def test_force_replaces_a_release_and_nothing_else(run: Run, release_folder: Path, work: Path) -> None:
     before = everything_in(release_folder)
     assert run(*RELEASE, "--out", "made", "--force").code == 0
@@ -226,11 +191,6 @@ def test_force_replaces_a_release_and_nothing_else(run: Run, release_folder: Pat
 def leftovers(folder: Path) -> list[str]:
     """What a run that failed must not leave behind."""
     return [path.name for path in folder.iterdir() if path.name.startswith(".")]
-
-
-def test_an_empty_folder_may_be_filled(run: Run, work: Path) -> None:
-    (work / "out").mkdir()
-    assert run(*RELEASE, "--out", "out").code == 0
 
 
 def test_a_dry_run_reads_no_event(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

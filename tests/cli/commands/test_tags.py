@@ -68,14 +68,6 @@ def test_a_fallback_to_popular_tags_is_reported(folder: Path, capsys: pytest.Cap
     assert "these are the popular tags, beside your own" in " ".join(captured.err.split())
 
 
-def test_a_release_is_repeated_from_its_description(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lists = ["--vocabulary", str(folder / "words.txt"), "--resources", str(folder / "things.csv")]
-    again = ["tags", "release", str(folder / "tags.parquet"), "--config", str(folder / "model"), *lists]
-    repeated = printed(capsys, *again, "--out", str(folder / "again"))
-    assert repeated["guarantee"]["epsilon"] == "8"
-    assert float(repeated["guarantee"]["delta"]) == 1e-6
-
-
 def test_profiles_are_a_table_that_can_be_released_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = folder / "synthetic.parquet"
     profiles = printed(capsys, "tags", "profiles", str(folder / "model"), "--out", str(out))

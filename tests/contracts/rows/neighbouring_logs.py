@@ -27,7 +27,7 @@ from unittest import mock
 from headcount.api.functions import pack
 from headcount.bounds.ratings import rating_bound
 from headcount.cli import charged, terminal
-from headcount.cli.log_options import log_of as log_of_flags
+from headcount.cli.input_options import log_of as log_of_flags
 from headcount.cli.main import main
 from headcount.engines.local import engine as local
 from headcount.engines.local import record_store

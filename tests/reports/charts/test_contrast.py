@@ -9,8 +9,7 @@ from itertools import pairwise
 import pytest
 
 from headcount.methods.counts import FAMILY
-from headcount.reports.charts.palette import method_styles
-from headcount.reports.charts.themes import DEEP, THEMES
+from headcount.reports.charts.styles import DEEP, THEMES, method_styles
 
 TEXT, SHAPE = 4.5, 3.0
 STYLE = resources.files("headcount.reports").joinpath("templates", "page.css").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ import pytest
 import vl_convert
 
 from headcount.reports.charts import release_charts
-from headcount.reports.charts.themes import THEMES
+from headcount.reports.charts.styles import THEMES
 
 
 def counts(values: list[float], reach: float = 10.5, **columns: Any) -> pa.Table:

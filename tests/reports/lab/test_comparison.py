@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,14 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 import vl_convert
-from playwright.sync_api import Browser, sync_playwright
 from scipy import stats
 
 from headcount.accounting.guarantee import Standing
 from headcount.methods.counts import FAMILY
 from headcount.reports.charts import tidy_table
-from headcount.reports.charts.curves import MOST_LINES, curves, in_turns
-from headcount.reports.charts.palette import encodings, in_order, is_claimed, method_styles
+from headcount.reports.charts.interval_plots import MOST_LINES, curves, in_turns
+from headcount.reports.charts.styles import encodings, in_order, is_claimed, method_styles
 from headcount.reports.charts.tidy_table import Mean, at_one_limit, best_limits, means, places, refusals, student
 from headcount.reports.lab.comparison import (
     Facts,
@@ -305,27 +303,13 @@ def test_readers_choose_at_most_eight_lines(opened: Any, table: pa.Table, tmp_pa
     assert visit.complaints == []
 
 
-@pytest.fixture(scope="module")
-def browser(chromium: Path, browser_tool: dict[str, Any]) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=browser_tool["flags"]())
-        yield opened
-        opened.close()
-
-
 @pytest.mark.parametrize(("width", "scheme"), [pytest.param(1100, "light", marks=pytest.mark.slow), (390, "dark")])
 def test_every_plot_is_drawn_and_its_numbers_can_be_downloaded(
-    browser: Browser, table: pa.Table, tmp_path: Path, width: int, scheme: Any
+    opened: Any, table: pa.Table, tmp_path: Path, width: int, scheme: Any
 ) -> None:
     path = write_comparison_page(table, FACTS, tmp_path / "c.html")
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    complaints: list[str] = []
-    urls: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: urls.append(request.url))
-    page.goto(path.as_uri())
-    page.wait_for_selector("html[data-charts=drawn]", state="attached")
+    visit = opened(path, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = visit.page
     drawn = page.locator("[data-chart] svg")
     assert drawn.count() == 20
     for chart in drawn.all():
@@ -343,6 +327,4 @@ def test_every_plot_is_drawn_and_its_numbers_can_be_downloaded(
     assert len(rows) == 2 * len(METHODS)
     assert set(rows[0]) == {"epsilon", "method", "limit", "mean", "low", "high", "runs"}
     assert waiting.value.suggested_filename == "items-mse-by-epsilon.csv"
-    assert complaints == []
-    assert [url for url in urls if not url.startswith(("file:", "blob:"))] == []
-    page.close()
+    assert (visit.complaints, visit.requests) == ([], [])

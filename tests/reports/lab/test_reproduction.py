@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import expect
 
 from headcount.lab.replicate.all_papers import reproduce_all
 from headcount.lab.replicate.fan_jin import FAN_JIN, TOPS
@@ -20,7 +19,7 @@ from headcount.lab.replicate.pages.overview import write_all_pages
 from headcount.lab.replicate.pages.page import chart_rows, content, plots_of, write_page
 from headcount.lab.replicate.paper import Reproduction, reproduce
 from headcount.lab.replicate.registry import PAPERS
-from headcount.reports.charts.dot_plots import dots
+from headcount.reports.charts.interval_plots import dots
 from tests.lab.replicate import papers
 
 PLOTS = 21
@@ -131,24 +130,10 @@ def test_dots_keep_the_order_of_groups_and_everything_in_view() -> None:
     assert high > 1e7
 
 
-@pytest.fixture(scope="module")
-def browser(chromium: Path, browser_tool: dict[str, Any]) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=browser_tool["flags"]())
-        yield opened
-        opened.close()
-
-
 @pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (390, "dark")])
-def test_every_plot_is_drawn_in_a_browser(browser: Browser, written: Path, width: int, scheme: Any) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    complaints: list[str] = []
-    urls: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: urls.append(request.url))
-    page.goto(written.as_uri())
-    page.wait_for_selector("html[data-charts=drawn]", state="attached")
+def test_every_plot_is_drawn_in_a_browser(opened: Any, written: Path, width: int, scheme: Any) -> None:
+    visit = opened(written, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = visit.page
     drawn = page.locator("[data-chart] svg")
     assert drawn.count() == PLOTS
     for chart in drawn.all():
@@ -168,9 +153,7 @@ def test_every_plot_is_drawn_in_a_browser(browser: Browser, written: Path, width
     rows = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text(encoding="utf-8"))))
     assert len(rows) == 3 * 7
     assert set(rows[0]) == {"group", "method", "mean", "low", "high", "runs"}
-    assert complaints == []
-    assert [url for url in urls if not url.startswith(("file:", "blob:"))] == []
-    page.close()
+    assert (visit.complaints, visit.requests) == ([], [])
 
 
 def test_links_to_claims_lead_somewhere(written: Path) -> None:
@@ -215,24 +198,16 @@ def test_names_on_the_page_of_all_papers_are_their_own(picture: Path) -> None:
 
 SHOWN = {
     "kellaris": (3 + 3 + 6, "mae-1", ("lpa-published", "gs-published", "adaptive", "Trajectory", "MAE (people)")),
-    "dpsense": (
-        6 + 5 + 4 + 6 + 6,
-        "errors-kosarak",
-        ("quality, ε = ln 3", "MAE, ε = ln 1.5", "limit θ"),
-    ),
+    "dpsense": (6 + 5 + 4 + 6 + 6, "errors-kosarak", ("quality, ε = ln 3", "MAE, ε = ln 1.5", "limit θ")),
 }
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (390, "dark")])
 def test_every_claim_is_one_click_from_the_whole_picture(
-    browser: Browser, picture: Path, width: int, scheme: Any
+    opened: Any, picture: Path, width: int, scheme: Any
 ) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(picture.as_uri())
-    page.wait_for_selector("html[data-charts=drawn]", state="attached")
+    visit = opened(picture, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = visit.page
     assert page.locator(".picture .tiles a").count() == sum(len(PAPERS[name].claims.claim) for name in SHOWN)
     assert page.locator("[data-chart] svg").count() == 0, "nothing is drawn that is folded away"
     for name, (plots, chart, words) in SHOWN.items():
@@ -262,5 +237,4 @@ def test_every_claim_is_one_click_from_the_whole_picture(
     expect(page.locator('[id="plot-kellaris.mae-0"] svg').first).to_be_in_viewport()
     overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert overflow <= 0, "the page itself never scrolls sideways"
-    assert complaints == []
-    page.close()
+    assert visit.complaints == []

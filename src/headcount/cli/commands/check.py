@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headcount.cli import options, terminal
-from headcount.cli.engines import ENGINE, local_events
-from headcount.cli.log_options import log_of, reading_options
+from headcount.cli.input_options import ENGINE, local_events, log_of, reading_options
 from headcount.cli.options import Flags
 from headcount.errors import RefusedError, UsageError
 from headcount.methods.counts import FAMILY
@@ -26,14 +25,20 @@ _SHOWN = 7
 _HEADINGS = {"not counted": "not counted", "counted as unknown": "counted, but in no known context"}
 
 
-def _refused_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Let flags that spend be known, so that all of them can be refused in one sentence."""
-    for name, flag in flags_of(FAMILY.request_kind()).items():
-        hidden_flag = dataclasses.replace(flag, choices=(), default=None, needed=False)
-        command = options.option(name, hidden_flag, hidden=True)(command)
-    for flags in (*_CHARGING, *_SWITCHES, "--ledger"):
-        command = click.option(flags, hidden=True, is_flag=flags in _SWITCHES)(command)
-    return command
+def _refused_flags() -> dict[str, str]:
+    """Return the flags that spend, by the names of their parameters."""
+    flags = {name: flag.named(name) for name, flag in flags_of(FAMILY.request_kind()).items()}
+    return flags | {flag.removeprefix("--").replace("-", "_"): flag for flag in (*_CHARGING, *_SWITCHES)}
+
+
+def _hidden_options() -> list[Callable[[Any], Any]]:
+    """Declare the flags that spend, so that all of them can be refused in one sentence."""
+    hidden = [
+        options.option(name, dataclasses.replace(flag, choices=(), default=None, needed=False), hidden=True)
+        for name, flag in flags_of(FAMILY.request_kind()).items()
+    ]
+    charging = (*_CHARGING, *_SWITCHES, "--ledger")
+    return hidden + [click.option(flag, hidden=True, is_flag=flag in _SWITCHES) for flag in charging]
 
 
 @click.command(
@@ -44,8 +49,9 @@ def _refused_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "  --context weekday:time --items venues.csv",
     ),
 )
-@options.grouped([reading_options("events"), *ENGINE, options.json_option, options.quiet_option])
-@_refused_options
+@options.grouped(
+    [reading_options("events"), *ENGINE, options.json_option, options.quiet_option, *_hidden_options()]
+)
 def command(**flags: Any) -> None:
     """Look through EVENTS, and say what would not be counted and why.
 
@@ -72,9 +78,7 @@ def _refuse_spending(flags: Flags) -> None:
             "check is for the curator alone: it tells exact numbers, which no ledger can charge",
             remedy="leave --ledger out, and show nobody what check says",
         )
-    flag_names = {name: flag.named(name) for name, flag in flags_of(FAMILY.request_kind()).items()}
-    flag_names |= {flag.removeprefix("--").replace("-", "_"): flag for flag in (*_CHARGING, *_SWITCHES)}
-    given = [flag for name, flag in flag_names.items() if flags[name]]
+    given = [flag for name, flag in _refused_flags().items() if flags[name]]
     if given:
         raise UsageError(
             f"check spends nothing and has no use for {', '.join(given)}",
@@ -110,7 +114,7 @@ def _show_problems(heading: str, problems: list[Any]) -> None:
     from headcount.events.inspect.report import percent
 
     rows = [[some(problem.number, problem.noun), percent(problem.share), problem.reason] for problem in problems]
-    terminal.print_table([("", "right"), ("share", "right"), (heading, "left")], rows)
+    terminal.print_table(("", "share", heading), "rrl", rows)
 
 
 def _facts(report: Checked) -> list[tuple[str, str]]:

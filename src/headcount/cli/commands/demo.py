@@ -38,7 +38,9 @@ def command(out: str, as_json: bool, quiet: bool) -> None:
         city, log, release = _run(folder, bar)
         saved = release.save(folder / "release", force=True)
         bar("drawing the report", 0, None)
-        page = _draw(release, folder / "report.html")
+        from headcount.reports.release import write_release_page
+
+        page = write_release_page(release, folder / "report.html")
     truth, friday = _truth(city.visits)
     seconds = time.monotonic() - begin
     if as_json:
@@ -92,12 +94,6 @@ def _run(folder: Path, bar: terminal.Bar) -> tuple[Any, Any, Any]:
     return city, log, curator.run(curator.prepare(request, log))
 
 
-def _draw(release: Release, path: Path) -> Path:
-    from headcount.reports.release import write_release_page
-
-    return write_release_page(release, path)
-
-
 def _truth(visits: Path) -> tuple[Counter[str], Counter[str]]:
     """Count the made-up log without privacy, to compare: only a demo may do this."""
     import pyarrow.compute as pc
@@ -105,49 +101,40 @@ def _truth(visits: Path) -> tuple[Counter[str], Counter[str]]:
 
     table = pq.read_table(visits, columns=["venue", "time"])
     on_friday = table.filter(pc.equal(pc.day_of_week(table["time"]), 4))
-    return Counter(_tally(table["venue"])), Counter(_tally(on_friday["venue"]))
-
-
-def _tally(column: Any) -> dict[str, int]:
-    return {row["values"]: row["counts"] for row in column.value_counts().to_pylist()}
+    tallies = (part["venue"].value_counts().to_pylist() for part in (table, on_friday))
+    everything, friday = (Counter({row["values"]: row["counts"] for row in tally}) for tally in tallies)
+    return everything, friday
 
 
 def _show(release: Release, truth: Counter[str], friday: Counter[str], names: dict[Any, Any]) -> None:
-    best = truth.most_common(10)
-    places = _ranks(truth)
-    rows = [
-        [*_line(row, places), names[venue], f"{count:,}"]
-        for row, (venue, count) in zip(release.top(10), best, strict=True)
-    ]
-    headings = [("count*", "right"), ("true rank", "right")]
-    beside = [("true top 10", "left"), ("visits", "right")]
+    best, top = truth.most_common(10), release.top(10)
+    beside = ([names[venue], f"{count:,}"] for venue, count in best)
+    rows = [[*line, *true] for line, true in zip(_lines(top, truth), beside, strict=True)]
     click.echo()
-    terminal.print_table([("", "right"), ("private top 10", "left"), *headings, *beside], rows)
-    right = {venue for venue, _ in best} & {row["item"] for row in release.top(10)}
-    terminal.say(_footnote(release, release.top(1)))
+    headings = ("", "private top 10", "count*", "true rank", "true top 10", "visits")
+    terminal.print_table(headings, "rlrrlr", rows)
+    right = {venue for venue, _ in best} & {row["item"] for row in top}
+    terminal.say(_footnote(release, top[0]))
     click.echo(f"{len(right)} of the true top 10 are in the private one.\n")
-    places = _ranks(friday)
-    rows = [_line(row, places) for row in release.top(10, _DAY)]
-    terminal.print_table([("", "right"), (f"best for a {_DAY}", "left"), *headings], rows)
-    terminal.say(_footnote(release, release.top(1, _DAY)))
+    rows = _lines(release.top(10, _DAY), friday)
+    terminal.print_table(("", f"best for a {_DAY}", "count*", "true rank"), "rlrr", rows)
+    terminal.say(_footnote(release, release.top(1, _DAY)[0]))
     click.echo("\nWhat was spent and guaranteed")
     terminal.say_numbered(release.sentences())
     click.echo()
 
 
-def _ranks(counts: Counter[str]) -> dict[str, int]:
-    return {venue: rank for rank, (venue, _) in enumerate(counts.most_common(), 1)}
+def _lines(rows: list[dict[str, Any]], counts: Counter[str]) -> list[list[Any]]:
+    """Return released counts, each with its rank among the true ones."""
+    places = {venue: rank for rank, (venue, _) in enumerate(counts.most_common(), 1)}
+    return [[row["rank"], row["label"], whole(row["count"]), places.get(row["item"], "–")] for row in rows]
 
 
-def _line(row: dict[str, Any], places: dict[str, int]) -> list[Any]:
-    return [row["rank"], row["label"], whole(row["count"]), places.get(row["item"], "–")]
-
-
-def _footnote(release: Release, rows: list[dict[str, Any]]) -> str:
+def _footnote(release: Release, first: dict[str, Any]) -> str:
     level = per_cent(release.interval.level)
     if release.interval.average:  # then every row has an interval of its own
-        low, high = whole(math.floor(rows[0]["low"])), whole(math.ceil(rows[0]["high"]))
-        first = f"that of the first count goes from {low} to {high}"
-        return f"* of {release.bounded}; {level} of all intervals hold, on average over all rows, and {first}"
-    half_width = whole(math.ceil(rows[0]["high"] - rows[0]["count"]))
+        low, high = whole(math.floor(first["low"])), whole(math.ceil(first["high"]))
+        interval = f"that of the first count goes from {low} to {high}"
+        return f"* of {release.bounded}; {level} of all intervals hold, on average over all rows, and {interval}"
+    half_width = whole(math.ceil(first["high"] - first["count"]))
     return f"* of {release.bounded}; within ±{half_width} with probability {level}"

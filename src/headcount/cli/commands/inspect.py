@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from headcount.cli import options, terminal
 from headcount.cli.commands.pack import release_command
-from headcount.cli.log_options import reading_options
-from headcount.cli.suggestions import BINS, CATALOGUE, QUERIES, Suggestion, first_bins, suggestion
+from headcount.cli.input_options import reading_options
+from headcount.errors import command_line, render
 from headcount.events.log_parameters import READERS
 from headcount.releases.formatting import some
 
 if TYPE_CHECKING:
     from headcount.events.inspect.suggest import Preview
     from headcount.events.sources.files.formats import TextOptions
+
+
+CATALOGUE, BINS, QUERIES = "catalogue.csv", "bins.toml", "queries.sql"
+"""Names that are refused until there are such files: nothing but the curator can say what is public."""
+
+_UNGUESSED = "COL"
+_SELECTED = ["--select-items", "--shares", "selection=0.4", "--delta", "1e-6"]
+"""In place of a catalogue; a ranking is never longer than what was found, so finding gets its part."""
 
 
 @click.command(
@@ -58,17 +68,11 @@ def command(events: tuple[str, ...], as_json: bool, quiet: bool, **text: Any) ->
         terminal.print_json({**summary, "command": terminal.command_line(proposal.parts), **ranking})
         return
     click.echo(f"{source.name}: {some(file_preview.rows, 'row')}. Raw data, for the curator's eyes only.\n")
-    columns = [("column", "left"), ("type", "left"), ("nulls", "right"), ("first rows", "left")]
     rows = [
-        [
-            entry["name"],
-            entry["type"],
-            f"{entry['nulls']:,}",
-            " · ".join(_short(value) for value in entry["first"]),
-        ]
-        for entry in file_preview.columns
+        [row["name"], row["type"], f"{row['nulls']:,}", " · ".join(_short(value) for value in row["first"])]
+        for row in file_preview.columns
     ]
-    terminal.print_table(columns, rows)
+    terminal.print_table(("column", "type", "nulls", "first rows"), "llrl", rows)
     _show_suggestion(proposal, file_preview)
 
 
@@ -102,7 +106,7 @@ def _show_store(path: Any, how: TextOptions, *, as_json: bool) -> None:
     click.echo(f"{source.name}: a packed store, {held}. Raw data, for the curator's eyes only.\n")
     rows = [["items", f"{len(log.catalogue.ids):,} in the catalogue"]]
     rows += [[name.replace("_", "-"), _in_words(value)] for name, value in source.events.items()]
-    terminal.print_table([("packed with", "left"), ("", "left")], rows)
+    terminal.print_table(("packed with", ""), "ll", rows)
     click.echo("\nTo release from it, correct and run:\n")
     _show_commands(["headcount", "check", source.name], parts)
 
@@ -169,3 +173,74 @@ def _short(value: str | None) -> str:
     if value is None:
         return "–"
     return value if len(value) <= 24 else value[:23] + "…"
+
+
+class Suggestion(NamedTuple):
+    """A command, with its flags for reading and for public facts, and a doubt for the curator to look at."""
+
+    command: str
+    read: list[str]
+    public: list[str]
+    doubt: str | None = None
+
+    @property
+    def parts(self) -> list[str]:
+        """The command that releases."""
+        out = "answers" if self.command == "query" else "release"
+        return ["headcount", self.command, *self.read, *self.public, "--epsilon", "1", "--out", out]
+
+    @property
+    def check(self) -> list[str]:
+        """The command that shows what would not be counted."""
+        return ["headcount", "check", *self.read, *self.public]
+
+    @property
+    def ranking(self) -> list[str] | None:
+        """The command that needs nothing but the log, if it is one of events."""
+        if self.command == "query":
+            return None
+        context_flags = ["--per-context"] if "--context" in self.read else []
+        spend = ["--epsilon", "1", "--out", "best"]
+        return ["headcount", "rank", *self.read, "-k", "20", *context_flags, *_SELECTED, *spend]
+
+
+def suggestion(events: list[str], preview: Preview, text_flags: list[str]) -> Suggestion:
+    """Suggest a command for what was seen of a file; ``text_flags`` say how text is written."""
+    from headcount.events.inspect.suggest import guess
+
+    guessed = guess(preview.columns, preview.days, preview.texts)
+    text_flags = text_flags + [
+        part for name, marks in guessed.numbers.items() for mark in marks for part in (f"--{name}", mark)
+    ]
+    if guessed.reads == "people":
+        own = [] if guessed.user is None else ["--user", guessed.user]
+        return Suggestion("query", [*events, *own, *text_flags], ["--bins", BINS, "--queries", QUERIES])
+    parts = [*events, "--user", guessed.user or _UNGUESSED, "--item", guessed.item or _UNGUESSED]
+    if guessed.when is not None:
+        parts += ["--context", f"weekday:{guessed.when}"]
+        parts += [] if guessed.time_format is None else ["--time-format", guessed.time_format]
+    doubt = render(guessed.doubt or "", command_line) or None
+    return Suggestion("release", [*parts, *text_flags], ["--items", CATALOGUE], doubt)
+
+
+def first_bins(preview: Preview, user: str | None) -> tuple[list[str], str]:
+    """Return how bins of the first columns are written, and a query that asks for them together.
+
+    The names and types of columns are all that is taken from the file: which bins there are must be public.
+    """
+    columns = [column for column in preview.columns if column["name"] != user]
+    number = next((column["name"] for column in columns if column["type"] != "text"), None)
+    text = next((column["name"] for column in columns if column["type"] == "text"), None)
+    lines = [] if number is None else [f"[{_toml(number)}]", "edges = [0, 10, 20, 50, 100]"]
+    lines += [] if text is None else [f"[{_toml(text)}]", 'values = ["this", "that"]', "other = true"]
+    names = ", ".join(f'"{name}"' for name in (number, text) if name is not None)
+    return lines, f"SELECT COUNT(*) FROM people GROUP BY {names}"  # noqa: S608 - shown, never run
+
+
+def _toml(name: str) -> str:
+    """Write a name as TOML does.
+
+    >>> _toml("age"), _toml("hours per week")
+    ('age', '"hours per week"')
+    """
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)

@@ -10,7 +10,7 @@ import click
 
 from headcount.cli import options, terminal
 from headcount.cli.charged import note_dropped_records
-from headcount.cli.log_options import log_of, reading_options
+from headcount.cli.input_options import log_of, reading_options
 from headcount.cli.options import Flags
 from headcount.releases.formatting import some
 

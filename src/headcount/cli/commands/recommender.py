@@ -9,8 +9,8 @@ import click
 
 from headcount._internal.parameters import read_whole_number
 from headcount.cli import options, terminal
-from headcount.cli.charged import charged_options, show, spend
-from headcount.cli.command_groups import Actions
+from headcount.cli.charged import Charged, Shown, charged_command
+from headcount.cli.options import Flags
 from headcount.errors import DataError, UsageError, param
 from headcount.methods.recommender import FAMILY, ITEMS, PREDICTIONS, VISITS
 from headcount.releases.formatting import some
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.group(
     "neighbours",
-    cls=Actions,
+    cls=options.Actions,
     short_help=FAMILY.short_help,
     epilog=options.example(
         "headcount neighbours fit ratings.parquet --user u --item i --value r \\",
@@ -38,19 +38,16 @@ def command() -> None:
     """
 
 
-@command.command(
-    "fit",
+@charged_command(
+    FAMILY,
+    "headcount neighbours fit ratings.parquet --user u --item i --value r \\",
+    "  --value-range 1,5 --items movies.csv:item,title \\",
+    "  --epsilon 4 --delta 1e-6 --out model/",
+    "headcount neighbours fit visits.parquet --user u --item i --items venues.csv \\",
+    "  --epsilon 1 --delta 1e-6 --out model/",
     short_help="Fit a private model to a log of ratings or visits.",
-    epilog=options.example(
-        "headcount neighbours fit ratings.parquet --user u --item i --value r \\",
-        "  --value-range 1,5 --items movies.csv:item,title \\",
-        "  --epsilon 4 --delta 1e-6 --out model/",
-        "headcount neighbours fit visits.parquet --user u --item i --items venues.csv \\",
-        "  --epsilon 1 --delta 1e-6 --out model/",
-    ),
 )
-@charged_options(FAMILY)
-def fit(**flags: Any) -> None:
+def fit(spent: Charged, flags: Flags) -> Shown:  # noqa: ARG001
     """Fit a model under user-level differential privacy, and write it as a release.
 
     With --value and its --value-range it predicts ratings. Without, it learns from visits: which items people
@@ -60,14 +57,13 @@ def fit(**flags: Any) -> None:
     For research alone: --method pncf-published draws neighbours of items as published, and --method
     pncf-predictions-published predicts the ratings of --asked FILE from the log itself, by items or by people.
     """
-    spent = spend(FAMILY, flags)
-    if spent is None:
-        return
     shown = PREDICTIONS if PREDICTIONS.name in spent.release.tables else ITEMS
     many = some(spent.release.tables[shown.name].num_rows, shown.noun)
     summary = many if shown is PREDICTIONS else f"A model of {many}"
-    show(spent, flags, summary, *_next(spent.release, str(spent.folder)))
+    return Shown(summary, _next(spent.release, str(spent.folder)))
 
+
+command.add_command(fit)
 
 _OWN: Mapping[str, Any] = {
     "metavar": "FILE",
@@ -115,22 +111,24 @@ def predict(model: str, own: str | None, user: str | None, items: str | None, as
 @click.argument("model")
 @click.option("--user-ratings", "own", **_OWN)
 @click.option(
-    "--user-items", "has", metavar="FILE", help="A person's own items: a CSV file with a header, item first."
+    "--user-items",
+    "items_path",
+    metavar="FILE",
+    help="A person's own items: a CSV file with a header, item first.",
 )
 @click.option("--context", metavar="NAME", help="In this context, of a model of visits that knows contexts.")
 @_many
 @options.json_option
-def recommend(model: str, own: str | None, has: str | None, context: str | None, k: str, as_json: bool) -> None:
+def recommend(
+    model: str, own: str | None, items_path: str | None, context: str | None, k: str, as_json: bool
+) -> None:
     """Show the K items that somebody would like best, of those that are not their own.
 
     A model of ratings goes by a person's ratings, one of visits by their items.
     """
     fitted = _load(model)
-    _show(
-        fitted,
-        fitted.recommend(_read_user_input(fitted, own, has), read_whole_number(k, param.k), context),
-        as_json=as_json,
-    )
+    rows = fitted.recommend(_read_user_input(fitted, own, items_path), read_whole_number(k, param.k), context)
+    _show(fitted, rows, as_json=as_json)
 
 
 def _read_user_input(
@@ -197,8 +195,9 @@ def _show(fitted: NeighbourModel, rows: list[dict[str, Any]], *, as_json: bool, 
     labelled = any(row["label"] for row in rows)
     number = next(name for name in ("rating", "score") if name in rows[0])
     keys = [key for key in ("rank", "user", "item", "label") if key in rows[0] and (key != "label" or labelled)]
-    columns = [("", "right") if key == "rank" else (key, "left") for key in keys] + [(number, "right")]
-    terminal.print_table(columns, [[*(row[key] for key in keys), f"{row[number]:.2f}"] for row in rows])
+    headings = ["" if key == "rank" else key for key in (*keys, number)]
+    sides = "".join("r" if key in ("rank", number) else "l" for key in (*keys, number))
+    terminal.print_table(headings, sides, [[*(row[key] for key in keys), f"{row[number]:.2f}"] for row in rows])
     click.echo()
     if not fitted.release.is_private:
         terminal.say(terminal.FOR_RESEARCH)

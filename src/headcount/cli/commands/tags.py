@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from headcount._internal.parameters import read_whole_number
 from headcount.cli import options, terminal
-from headcount.cli.charged import charged_options, show, spend
-from headcount.cli.command_groups import Actions
-from headcount.cli.commands.top import nothing_selected
+from headcount.cli.charged import Charged, Shown, charged_command
+from headcount.cli.commands.post_processing import nothing_selected
+from headcount.cli.options import Flags
 from headcount.errors import DataError, UsageError, param
 from headcount.methods.tags import ASSIGNMENTS, FAMILY, RESOURCES, TAGS
 from headcount.releases.formatting import per_cent, some
@@ -24,7 +24,7 @@ _many = click.option("-k", "k", default="10", show_default=True, metavar="K", he
 
 @click.group(
     "tags",
-    cls=Actions,
+    cls=options.Actions,
     short_help=FAMILY.short_help,
     epilog=options.example(
         "headcount tags release tags.parquet --user u --resource r --tag t \\",
@@ -37,17 +37,14 @@ def command() -> None:
     """Release a private model of who tags what how; then recommend tags, draw synthetic people, see topics."""
 
 
-@command.command(
-    "release",
+@charged_command(
+    FAMILY,
+    "headcount tags release tags.parquet --user u --resource r --tag t \\",
+    "  --vocabulary tags.txt --resources items.csv \\",
+    "  --epsilon 1 --delta 1e-6 --out tags/",
     short_help="Release a model of tags from a log of them.",
-    epilog=options.example(
-        "headcount tags release tags.parquet --user u --resource r --tag t \\",
-        "  --vocabulary tags.txt --resources items.csv \\",
-        "  --epsilon 1 --delta 1e-6 --out tags/",
-    ),
 )
-@charged_options(FAMILY)
-def release(**flags: Any) -> None:
+def release(spent: Charged, flags: Flags) -> Shown:  # noqa: ARG001
     """Release a model of tags under user-level differential privacy.
 
     Everybody counts with all they tagged. With --delta the noise is Gaussian and the model better; without, the
@@ -55,22 +52,16 @@ def release(**flags: Any) -> None:
     """
     from headcount.methods.partition_selection.plan import find_empty_selection
 
-    spent = spend(FAMILY, flags)
-    if spent is None:
-        return
     folder = str(spent.folder)
-    synthetic = ["headcount", "tags", "profiles", folder, "--out", "synthetic.parquet"]
-    model = [["headcount", "tags", "topics", folder], ["headcount", "explain", folder]]
     if find_empty_selection(spent.release.chosen) is not None:
-        show(spent, flags, nothing_selected(spent.release))
-        return
-    show(
-        spent,
-        flags,
-        _describe_model(spent.release),
-        synthetic,
-        *(model if TAGS.name in spent.release.tables else []),
-    )
+        return Shown(nothing_selected(spent.release))
+    following = [["headcount", "tags", "profiles", folder, "--out", "synthetic.parquet"]]
+    if TAGS.name in spent.release.tables:
+        following += [["headcount", "tags", "topics", folder], ["headcount", "explain", folder]]
+    return Shown(_describe_model(spent.release), following)
+
+
+command.add_command(release)
 
 
 @command.command(
@@ -102,10 +93,8 @@ def recommend(folder: str, resource: str, mine: str | None, k: str, as_json: boo
     if as_json:
         terminal.print_json(rows)
         return
-    columns = [("", "right"), ("tag", "left"), ("score", "right")]
-    terminal.print_table(
-        columns, [[row["rank"], row["label"] or row["tag"], f"{row['score']:.3f}"] for row in rows]
-    )
+    shown = [[row["rank"], row["label"] or row["tag"], f"{row['score']:.3f}"] for row in rows]
+    terminal.print_table(("", "tag", "score"), "rlr", shown)
 
 
 @command.command(
@@ -167,7 +156,7 @@ def topics(folder: str, to: str | None, force: bool, k: str, as_json: bool) -> N
     shown = [
         [row["topic"], per_cent(row["weight"]), ", ".join(tag["name"] for tag in row["tags"])] for row in rows
     ]
-    terminal.print_table([("topic", "right"), ("share", "right"), ("tags", "left")], shown)
+    terminal.print_table(("topic", "share", "tags"), "rrl", shown)
     if to is not None:
         terminal.note(f"Drawn in {to}.")
 

@@ -10,8 +10,8 @@ from click.core import ParameterSource
 
 from headcount._internal.parameters import plain_value, read_whole_number
 from headcount.cli import options, terminal
+from headcount.cli.input_options import log_of, reading_options
 from headcount.cli.lab import outputs
-from headcount.cli.log_options import log_of, reading_options
 from headcount.cli.options import Flags
 from headcount.errors import Parameter, UsageError, param
 
@@ -190,19 +190,16 @@ def _show(result: dict[str, Any]) -> None:
         f"attacked, of each of whom {result['known']} ratings were known: {how}."
     )
     click.echo()
-    rows = []
-    for name, baseline in result["baselines"].items():
-        low, high = (_times(end) for end in baseline["interval"])
-        rows.append(
-            [_BASELINES[name], f"{baseline['recovered']:,.1f}", _times(baseline["times"]), f"{low} to {high}"]
-        )
-    columns = [
-        ("guessing by", "left"),
-        ("right", "right"),
-        ("attack over it", "right"),
-        ("95 % interval", "right"),
+    rows = [
+        [
+            _BASELINES[name],
+            f"{baseline['recovered']:,.1f}",
+            _times(baseline["times"]),
+            " to ".join(map(_times, baseline["interval"])),
+        ]
+        for name, baseline in result["baselines"].items()
     ]
-    terminal.print_table(columns, rows)
+    terminal.print_table(("guessing by", "right", "attack over it", "95 % interval"), "lrrr", rows)
 
 
 def _times(value: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -12,18 +13,31 @@ from typing import Any
 import click
 
 from headcount._internal.parameters import is_whole, read_whole_number
+from headcount.accounting.guarantee import Standing
 from headcount.cli import options, terminal
-from headcount.cli.lab import audit_findings
-from headcount.cli.lab.audit_runs import AuditMode, Job, Outcome, run_all
-from headcount.cli.log_options import log_of, reading_options
+from headcount.cli.input_options import log_of, reading_options
+from headcount.cli.lab.audit_runs import AuditMode, Job, Outcome, affordable, pairs_of, run_all
 from headcount.cli.options import Flags
 from headcount.errors import UnknownNameError, UsageError, param
 from headcount.events.log_parameters import READERS
+from headcount.releases.formatting import per_cent
+from headcount.reports.lab.audit_sentences import (
+    COULD_NOT,
+    describe_pair,
+    settings_in_words,
+    verdict,
+    verdicts,
+    visible_in_words,
+)
 
 _CAVEAT = (
     "Finding nothing proves nothing: an audit tries some neighbours and events, and can only refute a promise."
 )
 _EXPOSED = "NOT PRIVATE: this was read from the log itself, without protection. For the curator's eyes only."
+_BESIDE = 50  # columns of a table that are not the event
+_MOST_SHOWN = 12  # items of one person
+_USERS_SHOWN = 3
+_INDENT = " " * 10
 _LARGEST_LIMIT = 1_000  # neighbours have some times as many records
 
 
@@ -97,8 +111,7 @@ def command(**flags: Any) -> None:
     The exit code is 1 if a promise is violated; with `all`, a proven one. If none is, but some audit of several
     could not be run, it is 3. Ctrl-C keeps what was found about the methods that were done, the page included.
     """
-    _refuse_existing(flags)
-    _refuse_with_replay(flags)
+    _refuse(flags)
     settings = _audit_settings(flags)
     own, jobs = _jobs(flags, settings)
     outcome = Outcome(len(jobs))
@@ -109,7 +122,7 @@ def command(**flags: Any) -> None:
             seed=settings.seed,
             own=own,
             quiet=flags["quiet"],
-            on_result=None if flags["as_json"] else partial(audit_findings.show, briefly=len(jobs) > 1),
+            on_result=None if flags["as_json"] else partial(_show, briefly=len(jobs) > 1),
         )
     except KeyboardInterrupt:
         outcome.interrupted = True
@@ -173,11 +186,9 @@ def _audit_settings(flags: Flags) -> _AuditSettings:
 
 def _jobs(flags: Flags, settings: _AuditSettings) -> tuple[bool, list[Job]]:
     """Return what to audit, and whether people come from a log of the user's own."""
-    from headcount.cli.lab.recommender_attack import affordable, pairs_of
     from headcount.lab.audit.targets import has_edges, pairs_for, runs_for, target
 
     own: tuple[Any, ...] = ()
-    _refuse_without_events(flags)
     alone = len(settings.names) == 1
     if flags["edges"] and alone and not has_edges(settings.names[0]):
         raise UsageError(f"{settings.names[0]} has no item-by-context counts", remedy="leave --edges out")
@@ -201,50 +212,36 @@ def _jobs(flags: Flags, settings: _AuditSettings) -> tuple[bool, list[Job]]:
             default = runs_for(name, copies=audit_target.copies)
             runs = settings.runs or (affordable(default, own) if own else default)
             synthetic_pairs = partial(pairs_for, name, settings.limit, epsilon, settings.delta)
-            jobs.append(Job(audit_target, (lambda: own) if own else synthetic_pairs, runs, _audit_mode(flags)))
+            mode: AuditMode = "replay" if flags["replay"] else "sequential" if flags["sequential"] else "fixed"
+            jobs.append(Job(audit_target, (lambda: own) if own else synthetic_pairs, runs, mode))
     return bool(own), jobs
 
 
-def _audit_mode(flags: Flags) -> AuditMode:
-    if flags["replay"]:
-        return "replay"
-    return "sequential" if flags["sequential"] else "fixed"
-
-
-def _refuse_with_replay(flags: Flags) -> None:
-    """Refuse flags about runs where there is one pair of them, and a page, which is about events that happened."""
-    context = click.get_current_context()
-    for name in ("runs", "sequential", "system_noise", "report"):
-        if flags["replay"] and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            given = "--fixed" if flags[name] is False else f"--{name.replace('_', '-')}"
-            raise UsageError(f"--replay has no use for {given}", remedy=f"leave {given} out, or --replay")
-
-
-def _refuse_without_events(flags: Flags) -> None:
-    """Refuse flags that say how to read a log if there is none."""
-    context = click.get_current_context()
-    given = [
-        flag.named(name)
-        for name, flag in READERS["audited"].flags().items()
-        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-    ]
-    if given and not flags["events"]:
-        raise UsageError(f"{', '.join(given)} is given without EVENTS", remedy="name the log, or leave it out")
-
-
-def _refuse_existing(flags: Flags) -> None:
-    path = flags["report"]
+def _refuse(flags: Flags) -> None:
+    """Refuse flags that have no use together, and a page that would overwrite a file."""
+    path, context = flags["report"], click.get_current_context()
     if path and Path(path).is_dir():
         raise UsageError(f"{path} is a folder", remedy=f"give a file, such as {Path(path) / 'audit.html'}")
     if path and Path(path).is_file() and not flags["force"]:
         raise UsageError.taken(path, param.report)
+
+    def is_given(name: str) -> bool:
+        return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+    for name in ("runs", "sequential", "system_noise", "report"):  # a replay has one pair of runs, and no page
+        if flags["replay"] and is_given(name):
+            given = "--fixed" if flags[name] is False else f"--{name.replace('_', '-')}"
+            raise UsageError(f"--replay has no use for {given}", remedy=f"leave {given} out, or --replay")
+    reading = [flag.named(name) for name, flag in READERS["audited"].flags().items() if is_given(name)]
+    if reading and not flags["events"]:
+        raise UsageError(f"{', '.join(reading)} is given without EVENTS", remedy="name the log, or leave it out")
 
 
 def _print_outcome(outcome: Outcome, flags: Flags) -> None:
     """Say what became of all methods, or print it as data; of an audit that was interrupted, what is known."""
     if not flags["as_json"]:
         if flags["method"] == "all" or (outcome.interrupted and outcome.jobs > 1 and outcome.all):
-            audit_findings.sum_up(outcome.all)
+            _sum_up(outcome.all)
         for finding in outcome.so_far:
             terminal.say(f"{finding.target.shown}, so far: {finding.sentence()}")
     elif outcome.interrupted:
@@ -271,3 +268,96 @@ def _write(outcome: Outcome, settings: _AuditSettings, flags: Flags) -> None:
     path = write_audit_page({**about, "findings": outcome.findings, "failed": outcome.failed}, flags["report"])
     if not flags["quiet"]:
         terminal.note(f"{path}: open it in a browser; it needs no network.")
+
+
+def _show(finding: dict[str, Any], *, briefly: bool) -> None:
+    """Print what was found about one target, or why it could not be audited."""
+    if "error" in finding:
+        terminal.say(
+            f"{finding['method']}, ε = {finding['epsilon']}: {COULD_NOT}: {finding['message']}", indent="    "
+        )
+        click.echo()
+        return
+    settings = [f"ε = {finding['epsilon']}", *filter(None, [settings_in_words(finding)])]
+    standing = Standing(finding["standing"]).words
+    click.echo(f"{click.style(finding['method'], bold=True)}, {', '.join([*settings, standing])}")
+    terminal.say(finding["sentence"], indent="    ")
+    if finding["reason"] and finding["violation"]:
+        terminal.say(f"As expected, since {finding['reason']}.", indent="    ")
+    replayed = "replay" in finding
+    if not finding["violation"] and not replayed and visible_in_words(finding):
+        terminal.say(visible_in_words(finding), indent="    ")
+    if not briefly:
+        click.echo()
+        (_show_replayed if replayed else _show_pairs)(finding["pairs"])
+    if finding["violation"] and not replayed and not (briefly and finding["standing"] == "claimed"):
+        click.echo()
+        _show_evidence(max(finding["pairs"], key=lambda pair: pair["lower_bound"]))
+    if briefly:
+        click.echo()
+
+
+def _sum_up(ended: Sequence[dict[str, Any]]) -> None:
+    """Print a table of what became of all targets, and the same in words; those that failed with their reason."""
+    headings = ("method", "standing", "ε claimed", "ε at least", "verdict")
+    terminal.print_table(headings, "llrrl", [_row(finding) for finding in ended])
+    click.echo()
+    for sentence in verdicts(ended):
+        terminal.say(sentence)
+
+
+def _row(finding: dict[str, Any]) -> list[str]:
+    bound = "–" if finding["lower_bound"] is None else f"{finding['lower_bound']:.2f}"
+    return [finding["method"], finding["standing"], finding["epsilon"], bound, verdict(finding)]
+
+
+def _show_pairs(pairs: Sequence[dict[str, Any]]) -> None:
+    rows, room = [], max(30, terminal.width() - _BESIDE)
+    for pair in sorted(pairs, key=lambda pair: -pair["lower_bound"]):
+        event = pair["evidence"]["event"] if pair["evidence"] else "–"
+        event = event if len(event) <= room else event[: room - 1] + "…"
+        rows.append([pair["name"], f"{pair['runs']:,}", f"{pair['lower_bound']:.2f}", event])
+    terminal.print_table(("neighbours", "runs", "ε at least", "best event"), "lrrl", rows)
+
+
+def _show_replayed(pairs: Sequence[dict[str, Any]]) -> None:
+    """Print how far each person moved what met noise, and what that costs; those who can be told come first."""
+    rows = [
+        [pair["name"], f"{pair['draws']:,}", per_cent(pair["furthest"]), f"{pair['epsilon']:.2f}",
+         "told apart" if pair["violation"] else "alike"]
+        for pair in sorted(pairs, key=lambda pair: (pair["violation"] is None, -pair["furthest"]))
+    ]  # fmt: skip
+    terminal.print_table(("neighbours", "draws", "moved", "ε", "verdict"), "lrrrl", rows)
+
+
+def _show_evidence(pair: dict[str, Any]) -> None:
+    """Print the pair in words, the event, and how often it happened in either log."""
+    evidence = pair["evidence"]
+    terminal.say(f"{describe_pair(pair)}.", bullet="Pair      ", indent=_INDENT)
+    if "person" in pair:
+        terminal.say(
+            f"the person has items {_listed(pair['person'])}; the others have "
+            f"{_histories_in_words(pair['crowd'])}.",
+            bullet="Records   ",
+            indent=_INDENT,
+        )
+    terminal.say(f"{evidence['event']}.", bullet="Event     ", indent=_INDENT)
+    hits = [f"{hit:,} of {runs:,} runs" for hit, runs in zip(evidence["hits"], evidence["runs"], strict=True)]
+    other = "without" if evidence["likelier"].startswith("with ") else "with"
+    terminal.say(
+        f"in {hits[0]} {evidence['likelier']}, in {hits[1]} {other}: ε ≥ {evidence['lower_bound']:.2f}.",
+        bullet="Happened  ",
+        indent=_INDENT,
+    )
+
+
+def _listed(items: Sequence[int]) -> str:
+    more = f", … ({len(items):,} in all)" if len(items) > _MOST_SHOWN else ""
+    return ", ".join(map(str, items[:_MOST_SHOWN])) + more
+
+
+def _histories_in_words(histories: Sequence[Sequence[int]]) -> str:
+    more = f"; … ({len(histories):,} people)" if len(histories) > _USERS_SHOWN else ""
+    return (
+        "; ".join(_listed(history) for history in histories[:_USERS_SHOWN]) or "nothing, since there is nobody"
+    ) + more

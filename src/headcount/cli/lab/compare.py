@@ -10,8 +10,8 @@ import click
 
 from headcount._internal.parameters import read_whole_number
 from headcount.cli import options, terminal
+from headcount.cli.input_options import log_of, reading_options
 from headcount.cli.lab import outputs
-from headcount.cli.log_options import log_of, reading_options
 from headcount.cli.options import Flags
 from headcount.errors import Parameter, UsageError, param
 from headcount.releases.formatting import some
@@ -155,7 +155,7 @@ def _show(averages: Any, what: str) -> None:
     for title, headings, rows in over_epsilons(averages, what):
         terminal.say(f"{title}, each at its best limit in hindsight")
         click.echo()
-        terminal.print_table([("", "left"), *((heading, "right") for heading in headings)], rows)
+        terminal.print_table(("", *headings), "l" + "r" * len(headings), rows)
         click.echo()
 
 

@@ -15,8 +15,6 @@ from headcount.cli import options, terminal
 from headcount.cli.options import Flags
 from headcount.errors import Parameter, UsageError
 
-Command = Callable[..., Any]
-
 WHAT = {
     "report": "open it in a browser; it needs no network. Not private.",
     "table": "all measured numbers, as a tidy table. Not private.",
@@ -24,29 +22,24 @@ WHAT = {
 }
 
 
-def study_options(*, report: str) -> Callable[[Command], Command]:
+def study_options(*, report: str) -> Callable[[Any], Any]:
     """Add the options that both have; ``report`` says what their page shows."""
-    added = (
-        click.option(
-            "--seed", metavar="N", help="Seed of samples and noise, recorded in the report.  [default: 2015]"
-        ),
-        click.option("--report", metavar="FILE.html", help=report),
-        click.option(
-            "--table", metavar="FILE.parquet", help="File to write all measured numbers to, as a tidy table."
-        ),
-        click.option("--plots", metavar="DIR", help="Folder to write every plot to, as SVG and PNG."),
-        click.option("--processes", metavar="N", help="Worker processes.  [default: one for each processor]"),
-        click.option("--force", is_flag=True, help="Replace files that are there already."),
-        options.json_option,
-        options.quiet_option,
+    return options.grouped(
+        [
+            click.option(
+                "--seed", metavar="N", help="Seed of samples and noise, recorded in the report.  [default: 2015]"
+            ),
+            click.option("--report", metavar="FILE.html", help=report),
+            click.option(
+                "--table", metavar="FILE.parquet", help="File to write all measured numbers to, as a tidy table."
+            ),
+            click.option("--plots", metavar="DIR", help="Folder to write every plot to, as SVG and PNG."),
+            click.option("--processes", metavar="N", help="Worker processes.  [default: one for each processor]"),
+            click.option("--force", is_flag=True, help="Replace files that are there already."),
+            options.json_option,
+            options.quiet_option,
+        ]
     )
-
-    def add(command: Command) -> Command:
-        for option in reversed(added):
-            command = option(command)
-        return command
-
-    return add
 
 
 def targets_of(flags: Flags) -> dict[str, Path]:

@@ -1,19 +1,40 @@
-"""``headcount plan``: predict the errors of each method from public figures, without any data.
-
-The prediction for the top K (``-k``) is in ``forecast``.
-"""
+"""``headcount plan``: predict each method's errors, or the recall of the top K, from public figures alone."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headcount._internal.parameters import read_whole_number
+from headcount.accounting.guarantee import format_delta
 from headcount.cli import options, terminal
 from headcount.cli.lab.compare import listed
 from headcount.cli.options import Flags
 from headcount.errors import Parameter, UsageError, param
+from headcount.releases.formatting import some
+
+if TYPE_CHECKING:
+    from headcount.lab.plan.top_k_forecast import Expected
+
+_NOUNS = {"items": "Item counts", "edges": "Item-by-context counts"}
+_COMMAND_NAMES = {"rank": "rank", "release": "release, then top"}
+_ERRORS_NOTE = (
+    "MAE: how far a count is off on average; MSE: the mean of the squares; each over all cells. Each method "
+    "stands with the limit of its smallest MAE; --limits and --json show others. The noise is exact, the rest "
+    "a model: on public logs at ε = 1 an MAE came out between half and twice what is predicted here, while an "
+    "MSE hangs on how popular the most popular items are and may be far smaller (docs/plan.md). Whether the "
+    "top 20 will be right: add -k 20."
+)
+_FORECAST_NOTE = (
+    "Right: how many of them are found. Range: over all runs, also on logs whose items are more and less alike, "
+    "where that is not known. Told apart: of two items that differ by so many people, 95 % come "
+    "out in order. Readable: 95 % of counts of so many people or more are off by at most a half. The commands "
+    "themselves were run on made-up logs, so the noise is exact; how active people are and how popular items is a "
+    "model (docs/plan.md)."
+)
 
 
 @click.command(
@@ -58,10 +79,8 @@ def command(**flags: Any) -> None:
     _check_question(flags)
     figures = _figures(flags)
     if flags["k"] is not None:
-        from headcount.cli.lab.forecast import forecast
-
         k, kth_count = read_whole_number(flags["k"], param.k), _whole(flags["kth"], "kth")
-        forecast(figures, epsilons, k, kth_count, delta, as_json=flags["as_json"])
+        _forecast(figures, epsilons, k, kth_count, delta, as_json=flags["as_json"])
         return
     limits = sensible_limits(
         max(float(shape.activity.records.max(initial=1)) for shape in figures.shapes.values())
@@ -79,13 +98,7 @@ def command(**flags: Any) -> None:
                 epsilon,
                 table,
             )
-    terminal.say(
-        "MAE: how far a count is off on average; MSE: the mean of the squares; each over all cells. Each method "
-        "stands with the limit of its smallest MAE; --limits and --json show others. The noise is exact, the rest "
-        "a model: on public logs at ε = 1 an MAE came out between half and twice what is predicted here, while an "
-        "MSE hangs on how popular the most popular items are and may be far smaller (docs/plan.md). Whether the "
-        "top 20 will be right: add -k 20."
-    )
+    terminal.say(_ERRORS_NOTE)
 
 
 def _check_question(flags: Flags) -> None:
@@ -94,9 +107,6 @@ def _check_question(flags: Flags) -> None:
         raise UsageError("--kth is given without -k", remedy="add -k 20, or leave it out")
     if flags["k"] is not None and flags["limits"] is not None:
         raise UsageError("--limits is of no use with -k", remedy="leave it out: what is best is worked out")
-
-
-_NOUNS = {"items": "Item counts", "edges": "Item-by-context counts"}
 
 
 def _show(predicted: list[Any], epsilon: str, table: str) -> None:
@@ -109,13 +119,6 @@ def _show(predicted: list[Any], epsilon: str, table: str) -> None:
             best[prediction.method] = prediction
     terminal.say(f"{_NOUNS[table]} at ε = {epsilon}")
     click.echo()
-    columns = [
-        ("method", "left"),
-        ("limit", "right"),
-        ("MAE", "right"),
-        ("MSE", "right"),
-        ("what is known", "left"),
-    ]
     rows = [
         [
             prediction.method,
@@ -129,7 +132,7 @@ def _show(predicted: list[Any], epsilon: str, table: str) -> None:
     rows += [
         [prediction.method, "", "–", "–", prediction.known] for prediction in predicted if prediction.mse is None
     ]
-    terminal.print_table(columns, rows)
+    terminal.print_table(("method", "limit", "MAE", "MSE", "what is known"), "lrrrl", rows)
     click.echo()
     by_theorem = {prediction.theorem_2 for prediction in predicted} - {None}
     for max_records in by_theorem:
@@ -146,27 +149,94 @@ def _error(prediction: Any) -> float:
 
 
 def _figures(flags: Flags) -> Any:
-    from headcount.lab.plan.predicted_errors import public_figures, released_figures
+    from headcount.lab.api.plan import figures_of
+    from headcount.releases.release import load
 
-    given = {name: flags[name] for name in ("users", "items", "contexts", "median", "most")}
-    if flags["activity"] is not None:
-        useless = [name for name in ("median", "most") if given[name] is not None]
-        if useless:
-            raise UsageError("--median and --max are of no use beside --activity", remedy="leave them out")
-        from headcount.releases.release import load
-
-        numbers = {name: _whole(given[name], name) for name in ("users", "items", "contexts")}
-        return released_figures(load(flags["activity"]), counting=flags["count"], **numbers)
-    for name, flag in (("users", "users"), ("items", "items"), ("median", "median"), ("most", "max")):
-        if given[name] is None:
-            raise UsageError(
-                f"--{flag} is missing", remedy="give --users, --items, --median and --max, or --activity RELEASE"
-            )
-    users, items, most = (read_whole_number(given[name], Parameter(name)) for name in ("users", "items", "most"))
-    width = 1 + (_whole(given["contexts"], "contexts") or 0)
-    median = read_whole_number(given["median"], param.median)
-    return public_figures(users, items, median, most, width=width, distinct=flags["count"] == "users")
+    texts = {"max": flags["most"], **{name: flags[name] for name in ("users", "items", "contexts", "median")}}
+    numbers = {name: _whole(text, name) for name, text in texts.items()}
+    if flags["activity"] is not None and (numbers["median"] or numbers["max"]):  # before a release is read
+        raise UsageError("--median and --max are of no use beside --activity", remedy="leave them out")
+    activity = None if flags["activity"] is None else load(flags["activity"])
+    return figures_of(flags["count"], activity, **numbers)
 
 
 def _whole(text: str | None, name: str) -> int | None:
     return None if text is None else read_whole_number(text, Parameter(name))
+
+
+def _forecast(
+    figures: Any,
+    epsilons: Sequence[str],
+    k: int,
+    kth_count: int | None,
+    delta: str | None = None,
+    *,
+    as_json: bool,
+) -> None:
+    """Forecast the top K from public figures, and show it."""
+    from headcount.lab.plan.top_k_forecast import forecast_top_k
+
+    with terminal.Bar(quiet=as_json) as bar:
+        forecasts = forecast_top_k(figures, epsilons, k, delta=delta, kth_count=kth_count, progress=bar)
+    if as_json:
+        terminal.print_json([expected.to_json() for expected in forecasts])
+        return
+    for epsilon in epsilons:
+        _show_forecast([expected for expected in forecasts if expected.epsilon == float(epsilon)], epsilon, delta)
+    terminal.say(_FORECAST_NOTE)
+
+
+def _show_forecast(forecasts: Sequence[Expected], epsilon: str, delta: str | None = None) -> None:
+    """Show what is to be expected at one ε: of items, and of each context."""
+    from headcount.lab.plan.forecast_sentences import better_command, readable, sentences
+
+    for table in dict.fromkeys(expected.table for expected in forecasts):
+        mine = [expected for expected in forecasts if expected.table == table]
+        context_words = "" if table == "items" else ", in each context"
+        with_delta = "" if delta is None else f" and δ = {format_delta(Decimal(delta))}"
+        terminal.say(
+            f"Of the {some(mine[0].k, 'item')} that most people have{context_words}, at ε = {epsilon}{with_delta}"
+        )
+        click.echo()
+        headings = ("headcount", "right", "range", "told apart from", "readable from")
+        terminal.print_table(headings, "lrrrr", [_forecast_row(expected) for expected in mine])
+        click.echo()
+        terminal.say(readable(mine[-1], epsilon))
+        terminal.say(sentences(mine))
+        for command in _commands(better_command(mine), epsilon, delta):
+            click.echo(f"  {command}")
+        click.echo()
+
+
+def _forecast_row(expected: Expected) -> list[str]:
+    readable = "" if expected.way == "rank" else _users_in_words(expected.readable, expected.grain)
+    low_high = f"{expected.low:.0f} to {expected.high:.0f}"
+    return [
+        _COMMAND_NAMES[expected.way],
+        f"{expected.right:.1f}",
+        low_high,
+        _users_in_words(expected.apart, expected.grain),
+        readable,
+    ]
+
+
+def _users_in_words(number: int | None, grain: int) -> str:
+    """Write from how many people on something holds; where the forecast is no finer, that it may be fewer."""
+    if number is None:
+        return "–"
+    coarse = grain > 1 and number <= 2 * grain
+    return f"{'≤ ' if coarse else ''}{some(max(number, grain), 'person', 'people')}"
+
+
+def _commands(chosen: Expected, epsilon: str, delta: str | None) -> list[str]:
+    """Return the command to use, as far as it is known."""
+    cost_flags = f"--epsilon {epsilon}" + ("" if delta is None else f" --delta {format_delta(Decimal(delta))}")
+    gaussian = "" if delta is None else " --noise gaussian"
+    context = " --context …" if chosen.table == "edges" else ""
+    if chosen.way == "rank":
+        per_context_flag = " --per-context" if context else ""
+        return [f"headcount rank EVENTS …{context}{per_context_flag} -k {chosen.k} {cost_flags}"]
+    return [
+        f"headcount release EVENTS …{context} --count users{gaussian} {cost_flags} --out DIR",
+        f"headcount top DIR{context} -k {chosen.k}",
+    ]

@@ -117,16 +117,12 @@ def _draw(done: Reproduction | AllReproductions, targets: dict[str, Path]) -> No
     from headcount.lab.replicate.pages import overview, page
     from headcount.lab.replicate.paper import Reproduction
 
-    if "report" in targets:
-        if isinstance(done, Reproduction):
-            page.write_page(done, targets["report"])
-        else:
-            overview.write_all_pages(done, targets["report"])
-    if "plots" in targets:
-        if isinstance(done, Reproduction):
-            page.write_plots(done, targets["plots"])
-        else:
-            overview.write_all_plots(done, targets["plots"])
+    writers: dict[str, Any] = {"report": overview.write_all_pages, "plots": overview.write_all_plots}
+    if isinstance(done, Reproduction):
+        writers = {"report": page.write_page, "plots": page.write_plots}
+    for what, write in writers.items():
+        if what in targets:
+            write(done, targets[what])
 
 
 def _show(done: Reproduction | AllReproductions) -> None:
@@ -136,19 +132,17 @@ def _show(done: Reproduction | AllReproductions) -> None:
         _show_paper(done)
         return
     counted = {name: reproduction.counts for name, reproduction in done.done.items()}
-    columns = [("paper", "left"), *((word, "right") for word in done.counts), ("claims", "right")]
     rows = [[name, *counts.values(), sum(counts.values())] for name, counts in counted.items()]
-    terminal.print_table(columns, [*rows, [ALL, *done.counts.values(), sum(done.counts.values())]])
+    rows.append([ALL, *done.counts.values(), sum(done.counts.values())])
+    terminal.print_table(("paper", *done.counts, "claims"), "l" + "r" * (len(done.counts) + 1), rows)
     click.echo()
     for name, reason in done.absent.items():
         terminal.say(f"{name} (not run): {reason}.")
 
 
 def _show_paper(done: Reproduction) -> None:
-    columns = [("verdict", "left"), ("where", "left"), ("the paper says", "left")]
-    terminal.print_table(
-        columns, [[verdict.verdict, verdict.claim.figure, verdict.claim.says] for verdict in done.verdicts]
-    )
+    rows = [[verdict.verdict, verdict.claim.figure, verdict.claim.says] for verdict in done.verdicts]
+    terminal.print_table(("verdict", "where", "the paper says"), "lll", rows)
     counted = ", ".join(f"{many} {word}" for word, many in done.counts.items() if many)
     click.echo()
     terminal.say(f"{len(done.verdicts)} claims: {counted}.")

@@ -19,7 +19,7 @@ FAMILY = Family(
     default="adaptive",
     delta="noise",
     tables=(ITEMS, EDGES, ACTIVITY),
-    report="counts:part",
+    report="tables:counts_part",
     methods={
         "adaptive": Listed("adaptive:Adaptive", _BLUE, "circle"),
         "lpa": Listed("laplace:LaplacePerturbation", _GREY, "square"),

@@ -33,7 +33,7 @@ FAMILY = Family(
     request="request:QueryRequest",
     default="auto",
     tables=(ANSWERS, SYNTHETIC),
-    report="query_answers:part",
+    report="tables:answers_part",
     page="query.md",
     methods={
         "auto": Listed("auto:Automatic"),

@@ -21,7 +21,7 @@ FAMILY = Family(
     default="top-k",
     delta="proven",
     tables=(RANKING,),
-    report="rankings:part",
+    report="tables:ranking_part",
     page="rank.md",
     methods={"top-k": Listed("top_k:DirectTopK")},
 )

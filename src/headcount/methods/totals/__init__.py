@@ -36,7 +36,7 @@ FAMILY = Family(
         GROUPS,
         QUANTILES,
     ),
-    report="totals:part",
+    report="tables:totals_part",
     page="totals.md",
     methods={"totals": Listed("totals.totals:Totals")},
 )

@@ -2,7 +2,7 @@
 
 Every chart carries a title that says what is seen, a description in words for those who cannot see it, and
 the light theme; a page takes the theme out again and puts in the one the reader prefers. Colours of marks
-are named by style (``count``, ``interval``, …) and live in :mod:`headcount.reports.charts.themes` alone.
+are named by style (``count``, ``interval``, …) and live in :mod:`headcount.reports.charts.styles` alone.
 
 Columns that count are ``count``, ``low`` and ``high``; a row is shown by its ``name``. In a heat map
 rows with the same name (the first 44 characters) are one row, so names there had best begin with a rank.
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from headcount.releases.formatting import per_cent, whole
-from headcount.reports.charts.themes import DEEP, LIGHT
+from headcount.reports.charts.styles import DEEP, LIGHT
 
 UNKNOWN = "unknown"
 LONGEST_NAME = 44  # characters of a name on an axis

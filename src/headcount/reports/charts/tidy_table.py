@@ -50,6 +50,11 @@ class Mean:
         """The metric, and of which k: what differs in it is another measure."""
         return self.metric if self.k is None else f"{self.metric} of the top {self.k:,}"
 
+    @property
+    def entrant(self) -> tuple[Any, ...]:
+        """The method at one ε on one table: the limit is chosen for it."""
+        return self.dataset, self.label, self.epsilon, self.delta, self.table
+
     def better_than(self, other: Mean) -> bool:
         """Compare two means of one metric."""
         return self.mean > other.mean if self.metric in HIGHER_IS_BETTER else self.mean < other.mean
@@ -82,25 +87,20 @@ def means(table: pa.Table) -> list[Mean]:
 def refusals(table: pa.Table) -> list[dict[str, Any]]:
     """Return what was refused and why, each reason once for each method, with the limits and ε it is about."""
     rows = table.filter(pc.is_valid(table["refused"])).to_pylist()
-    by_reason: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in rows:
-        refusal = by_reason.setdefault(
-            (row["label"], row["refused"]),
-            {"method": row["label"], "reason": row["refused"], "limits": set(), "epsilons": set()},
-        )
-        refusal["limits"] |= {row["limit"]} - {None}
-        refusal["epsilons"].add(row["epsilon"])
-    return [
-        {**refusal, "limits": sorted(refusal["limits"]), "epsilons": sorted(refusal["epsilons"])}
-        for refusal in by_reason.values()
-    ]
+    refusals = []
+    for label, reason in dict.fromkeys((row["label"], row["refused"]) for row in rows):
+        same = [row for row in rows if (row["label"], row["refused"]) == (label, reason)]
+        limits = sorted({row["limit"] for row in same} - {None})
+        epsilons = sorted({row["epsilon"] for row in same})
+        refusals.append({"method": label, "reason": reason, "limits": limits, "epsilons": epsilons})
+    return refusals
 
 
 def best_limits(means: Iterable[Mean]) -> list[Mean]:
     """Keep, of each method at each ε and for each metric, the limit that came out best: in hindsight."""
     best: dict[tuple[Any, ...], Mean] = {}
     for mean in means:
-        place = (mean.dataset, mean.label, mean.epsilon, mean.delta, mean.table, mean.metric, mean.k, mean.key)
+        place = (*mean.entrant, mean.metric, mean.k, mean.key)
         if place not in best or mean.better_than(best[place]):
             best[place] = mean
     return list(best.values())
@@ -114,12 +114,8 @@ def at_one_limit(means: Sequence[Mean], by: str = "MAE") -> list[Mean]:
     there = {mean.measure for mean in means}
     by = by if by in there else min(there, default=by)
     best = best_limits([mean for mean in means if mean.measure == by])
-    kept = {(mean.dataset, mean.label, mean.epsilon, mean.delta, mean.table, mean.limit) for mean in best}
-    return [
-        mean
-        for mean in means
-        if (mean.dataset, mean.label, mean.epsilon, mean.delta, mean.table, mean.limit) in kept
-    ]
+    kept = {(*mean.entrant, mean.limit) for mean in best}
+    return [mean for mean in means if (*mean.entrant, mean.limit) in kept]
 
 
 def places(means: Sequence[Mean]) -> dict[str, float]:

@@ -35,30 +35,30 @@ def verdicts(findings: Sequence[Finding]) -> list[str]:
     >>> verdicts([some, {**some, "method": "lpa-published", "standing": "claimed", "violation": True}])
     ['The one proven promise held against the attacks.', 'Refuted, as expected of a mere claim: lpa-published.']
     """
-    names_by_verdict: dict[str, list[str]] = {word: [] for word in (*_VERDICTS.values(), COULD_NOT)}
+    by_verdict: dict[str, list[str]] = {}
     several = len({finding["epsilon"] for finding in findings}) > 1
     for finding in findings:
         name = f"{finding['method']} at ε = {finding['epsilon']}" if several else finding["method"]
-        names_by_verdict[verdict(finding)].append(f"{name} ({finding['message']})" if "error" in finding else name)
-    held, broken = names_by_verdict["no violation found"], names_by_verdict["violated"]
-    sentences = []
-    if broken:
-        sentences.append(f"VIOLATION of what is said to be proven: {', '.join(broken)}.")
-    if held:
-        all_of_them = "The one proven promise" if len(held) == 1 else f"All {len(held)} proven promises"
-        which = f"These other proven promises ({', '.join(held)})" if broken else all_of_them
-        sentences.append(f"{which} held against the attacks.")
-    if names_by_verdict["refuted, as expected"]:
-        sentences.append(
-            f"Refuted, as expected of a mere claim: {', '.join(names_by_verdict['refuted, as expected'])}."
-        )
-    if names_by_verdict["not refuted here"]:
-        sentences.append(f"Claimed, and not refuted here: {', '.join(names_by_verdict['not refuted here'])}.")
-    if names_by_verdict[COULD_NOT]:
-        sentences.append(
-            f"Nothing is known about what could not be audited: {'; '.join(names_by_verdict[COULD_NOT])}."
-        )
-    return sentences
+        name = f"{name} ({finding['message']})" if "error" in finding else name
+        by_verdict.setdefault(verdict(finding), []).append(name)
+    held = by_verdict.get("no violation found", [])
+    proven = "The one proven promise" if len(held) == 1 else f"All {len(held)} proven promises"
+    if "violated" in by_verdict:
+        proven = f"These other proven promises ({', '.join(held)})"
+    sentences = {
+        "violated": "VIOLATION of what is said to be proven: {}.",
+        "no violation found": f"{proven} held against the attacks.",
+        "refuted, as expected": "Refuted, as expected of a mere claim: {}.",
+        "not refuted here": "Claimed, and not refuted here: {}.",
+        COULD_NOT: "Nothing is known about what could not be audited: {}.",
+    }
+    return [
+        sentence.format(("; " if word == COULD_NOT else ", ").join(by_verdict[word]))
+        if "{}" in sentence
+        else sentence
+        for word, sentence in sentences.items()
+        if word in by_verdict
+    ]
 
 
 def settings_in_words(finding: Finding) -> str:
@@ -67,8 +67,9 @@ def settings_in_words(finding: Finding) -> str:
     >>> settings_in_words({"parameters": {"limit": 2}, "delta": "0.000001", "edges": True})
     'limit 2, δ = 1e-6, with edges'
     """
+    delta = Decimal(finding["delta"])
     settings = [f"{name} {value}" for name, value in finding["parameters"].items()]
-    settings += [f"δ = {format_delta(Decimal(finding['delta']))}"] if Decimal(finding["delta"]) else []
+    settings += [f"δ = {format_delta(delta)}"] if delta else []
     settings += ["with edges"] if finding["edges"] else []
     return ", ".join(settings)
 

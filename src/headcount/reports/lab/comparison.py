@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from headcount.releases.formatting import per_cent, some
 from headcount.reports import page
-from headcount.reports.charts.curves import MOST_LINES, curves, in_turns, lines_of, narrowed
-from headcount.reports.charts.palette import is_claimed
+from headcount.reports.charts.interval_plots import MOST_LINES, curves, in_turns, lines_of, narrowed
+from headcount.reports.charts.styles import is_claimed
 from headcount.reports.charts.tidy_table import HIGHER_IS_BETTER, Mean, best_limits, means, refusals
 from headcount.reports.lab.comparison_sentences import (
     WORDS,
@@ -160,22 +160,16 @@ def _section(means: Sequence[Mean], table: str, figures: Sequence[Figure], words
         if mean.epsilon == epsilon:
             shown.setdefault(mean.label, {})[mean.measure] = mean
     leaders = {measure: _leading(shown, measure) for measure in there}
-    rows = [
-        {
-            "method": label,
-            "place": average[label],
-            "claimed": is_claimed(label),
-            "limit": next((mean.limit for mean in shown[label].values()), None),
-            "cells": [
-                {"text": short(shown[label][measure].mean), "best": label in leaders[measure]}
-                if measure in shown[label]
-                else None
-                for measure in there
-            ],
-        }
-        for label in average
-        if label in shown
-    ]
+    rows = []
+    for label in filter(shown.__contains__, average):
+        own = shown[label]
+        cells = [
+            {"text": short(own[measure].mean), "best": label in leaders[measure]} if measure in own else None
+            for measure in there
+        ]
+        limit = next((mean.limit for mean in own.values()), None)
+        row = {"method": label, "place": average[label], "claimed": is_claimed(label)}
+        rows.append({**row, "limit": limit, "cells": cells})
     noun = words.nouns[table]
     return {
         "name": table,
@@ -190,16 +184,8 @@ def _section(means: Sequence[Mean], table: str, figures: Sequence[Figure], words
 
 def _leading(shown: Mapping[str, Mapping[str, Mean]], measure: str) -> set[str]:
     """Return the methods that are best at a measure: private ones alone."""
-    entrants = {
-        label: by_measure[measure]
-        for label, by_measure in shown.items()
-        if measure in by_measure and not is_claimed(label)
-    }
-    return {
-        label
-        for label, mean in entrants.items()
-        if not any(other.better_than(mean) for other in entrants.values())
-    }
+    means = [own[measure] for label, own in shown.items() if measure in own and not is_claimed(label)]
+    return {mean.label for mean in means if not any(other.better_than(mean) for other in means)}
 
 
 def _over_epsilon(means: Sequence[Mean], words: Words, first: Sequence[str]) -> Figure:
@@ -254,10 +240,7 @@ def _row(mean: Mean, x: str) -> dict[str, Any]:
 
 
 def _refusal(refusal: Mapping[str, Any]) -> dict[str, str]:
-    at = (
-        f" at limit {', '.join(f'{max_records:,}' for max_records in refusal['limits'])}"
-        if refusal["limits"]
-        else ""
-    )
-    epsilons = ", ".join(f"{epsilon:g}" for epsilon in refusal["epsilons"])
-    return {"method": refusal["method"], "where": f"ε = {epsilons}{at}", "reason": refusal["reason"]}
+    limits = ", ".join(f"{limit:,}" for limit in refusal["limits"])
+    where = f"ε = {', '.join(f'{epsilon:g}' for epsilon in refusal['epsilons'])}"
+    where += f" at limit {limits}" if limits else ""
+    return {"method": refusal["method"], "where": where, "reason": refusal["reason"]}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from headcount.releases.formatting import listed, per_cent, some
-from headcount.reports.charts.palette import is_claimed
+from headcount.reports.charts.styles import is_claimed
 from headcount.reports.charts.tidy_table import Mean, at_one_limit, places
 
 TITLES: Mapping[str, tuple[str, str, str]] = {
@@ -105,7 +105,7 @@ def standings(means: Sequence[Mean], words: Words) -> dict[str, float]:
     The best comes first. What is only claimed gets the place it would have among the private ones.
     """
     means = words.at_one_limit(means)
-    private = [mean for mean in means if not is_claimed(mean.label)]
+    private = _private(means)
     taken = places(private)
     for label in dict.fromkeys(mean.label for mean in means):
         if label not in taken:
@@ -115,9 +115,12 @@ def standings(means: Sequence[Mean], words: Words) -> dict[str, float]:
 
 def _best(means: Sequence[Mean], epsilon: float, metric: str) -> list[Mean]:
     """Return the private methods that are best at one ε: several, if they came out alike."""
-    entrants = [mean for mean in means if (mean.epsilon, mean.metric) == (epsilon, metric)]
-    entrants = [mean for mean in entrants if not is_claimed(mean.label)]
+    entrants = [mean for mean in _private(means) if (mean.epsilon, mean.metric) == (epsilon, metric)]
     return [mean for mean in entrants if not any(other.better_than(mean) for other in entrants)]
+
+
+def _private(means: Sequence[Mean]) -> list[Mean]:
+    return [mean for mean in means if not is_claimed(mean.label)]
 
 
 def _at(mean: Mean) -> str:
@@ -139,31 +142,26 @@ def _summarize_counts(words: Words, means: Sequence[Mean]) -> list[str]:
     """Say which private methods came out best, overall and at one ε."""
     sentences = []
     for table in words.tables(means):
-        private = [
-            entry for entry in words.at_one_limit(means_of_table(means, table)) if not is_claimed(entry.label)
-        ]
+        private = _private(words.at_one_limit(means_of_table(means, table)))
         if not private:
             continue
-        order = [
-            entry for entry in standings(means_of_table(means, table), words).items() if not is_claimed(entry[0])
-        ]
+        places_by_label = standings(means_of_table(means, table), words).items()
+        order = [(label, place) for label, place in places_by_label if not is_claimed(label)]
         sentence = f"For {words.nouns[table]}, over all ε and errors together, {order[0][0]} came out best"
         if len(order) > 1:
             ahead = " and ".join(f"{name} ({place:.1f})" for name, place in order[1:3])
             sentence += f" of {len(order)} private methods (average place {order[0][1]:.1f}), ahead of {ahead}"
         epsilon = middle({mean.epsilon for mean in private})
-        error = _best(private, epsilon, "MAE")
+        error, top = (_best(private, epsilon, metric) for metric in ("MAE", "precision"))
         if error:
             sentence += (
-                f". At ε = {epsilon:g} the smallest mean absolute error is that of {_all_of(error)}: its counts"
+                f". At ε = {epsilon:g} the smallest mean absolute error is that of {_all_of(error)}: its counts "
+                f"are off by {short(error[0].mean)} on average"
             )
-            sentence += f" are off by {short(error[0].mean)} on average"
-        top = _best(private, epsilon, "precision")
         if top:
             kind = "items" if table == "items" else "items of each context"
-            sentence += (
-                f". Most of the 10 most counted {kind} are found by {_all_of(top)}: {10 * top[0].mean:.1f} of them"
-            )
+            many = f"{10 * top[0].mean:.1f} of them"
+            sentence += f". Most of the 10 most counted {kind} are found by {_all_of(top)}: {many}"
         sentences.append(f"{sentence}.")
     return sentences
 
@@ -175,17 +173,14 @@ def _summarize_rankings(words: Words, means: Sequence[Mean]) -> list[str]:
         mine = words.at_one_limit(means_of_table(means, table))
         epsilon = middle({mean.epsilon for mean in mine})
         for measure, sample in measures(mine).items():
-            entrants = [mean for mean in mine if (mean.measure, mean.epsilon) == (measure, epsilon)]
-            entrants = [mean for mean in entrants if not is_claimed(mean.label)]
-            entrants.sort(key=lambda mean: -mean.mean)
+            entrants = [mean for mean in _private(mine) if (mean.measure, mean.epsilon) == (measure, epsilon)]
             if not entrants:
                 continue
+            entrants.sort(key=lambda mean: -mean.mean)
             k = sample.k or 0
-            context_words = "" if table == "items" else " of each context"
+            of_what = some(k, "item") + ("" if table == "items" else " of each context")
             ahead = ", ".join(f"{_at(mean)} {k * mean.mean:.1f}" for mean in entrants[:4])
-            sentences.append(
-                f"Of the {some(k, 'item')}{context_words} that most people have, at ε = {epsilon:g}: {ahead}."
-            )
+            sentences.append(f"Of the {of_what} that most people have, at ε = {epsilon:g}: {ahead}.")
     return sentences
 
 
@@ -199,12 +194,11 @@ def _summarize_selection(words: Words, means: Sequence[Mean]) -> list[str]:
             mine = {mean.metric: mean for mean in best if (mean.label, mean.epsilon) == (label, epsilon)}
             if "selected" not in mine:
                 continue
-            max_items = mine["selected"].limit
-            how = "" if max_items is None else f" to {some(max_items, 'item')} a person (the best in hindsight)"
+            limit = mine["selected"].limit
+            how = "" if limit is None else f" to {some(limit, 'item')} a person (the best in hindsight)"
             covered = f", with {per_cent(mine['covered'].mean, 1)} of all records" if "covered" in mine else ""
-            sentences.append(
-                f"At ε = {epsilon:g}, {label}{how}: {mine['selected'].mean:,.1f} items are selected{covered}."
-            )
+            selected = f"{mine['selected'].mean:,.1f} items are selected"
+            sentences.append(f"At ε = {epsilon:g}, {label}{how}: {selected}{covered}.")
     return sentences
 
 

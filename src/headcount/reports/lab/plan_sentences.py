@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from headcount.run.curator import Plan
 
 
+_GAUSSIAN = "discrete Gaussian noise of "
+
+
 class PlanWords(NamedTuple):
     """What there is to say of a plan; ``selected`` has a heading and a sentence for each list to be selected."""
 
@@ -79,27 +82,21 @@ def _errors(plan: Plan, later: str | None) -> list[str]:
 
 
 def _error(described_table: Table, distribution: Mapping[str, Any] | None, later: str | None) -> str:
+    noun = described_table.noun
     if distribution is None:
-        return (
-            described_table.unforeseen.format(noun=described_table.noun)
-            if later is None
-            else f"each {described_table.noun}: {later}"
-        )
+        return described_table.unforeseen.format(noun=noun) if later is None else f"each {noun}: {later}"
+    spread = _spread_in_words(distribution)
+    gaussian = _GAUSSIAN if _is_gaussian(distribution) else ""
     if described_table.error:
-        gaussian = "discrete Gaussian noise of " if _is_gaussian(distribution) else ""
         return described_table.error.format(
-            noun=described_table.noun,
-            reach=_spread_in_words(distribution),
-            noise=gaussian,
-            deviation=distribution["deviation"],
+            noun=noun, reach=spread, noise=gaussian, deviation=distribution["deviation"]
         )
     if "on" in distribution:
-        what = "" if _is_gaussian(distribution) else "noise of "
-        depends = "how large their errors become depends on the data"
+        what = "" if gaussian else "noise of "
         return (
-            f"{described_table.noun}s: {what}{_spread_in_words(distribution)}, on {distribution['on']}; {depends}"
+            f"{noun}s: {what}{spread}, on {distribution['on']}; how large their errors become depends on the data"
         )
-    return f"each {described_table.noun}: {_spread_in_words(distribution)} of what people were allowed to add"
+    return f"each {noun}: {spread} of what people were allowed to add"
 
 
 def _is_gaussian(distribution: Mapping[str, Any]) -> bool:
@@ -107,7 +104,7 @@ def _is_gaussian(distribution: Mapping[str, Any]) -> bool:
 
 
 def _spread_in_words(distribution: Mapping[str, Any]) -> str:
-    noise = "discrete Gaussian noise of " if _is_gaussian(distribution) else ""
+    noise = _GAUSSIAN if _is_gaussian(distribution) else ""
     deviation, half_width = distribution["deviation"], distribution["half_width_95"]
     return f"{noise}standard deviation {deviation:,.1f}, and 95 % lie within ±{half_width:,.0f}"
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from headcount.reports import page
-from headcount.reports.charts.curves import MOST_LINES, curves, lines_of, narrowed
-from headcount.reports.charts.dot_plots import dots
-from headcount.reports.charts.palette import in_order
+from headcount.reports.charts.interval_plots import MOST_LINES, curves, dots, lines_of, narrowed
+from headcount.reports.charts.styles import in_order
 from headcount.reports.page import Figure
 
 NOT_PRIVATE = (

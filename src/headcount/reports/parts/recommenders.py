@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from headcount.methods.recommender import ITEMS, PREDICTIONS, VISITS
-from headcount.methods.recommender.recommender import NeighbourModel
+from headcount.methods.recommender.recommender import NEIGHBOURS, PAIRS, NeighbourModel
 from headcount.releases.formatting import some
 from headcount.releases.release import Release
 from headcount.reports.parts.part import Excerpt, Part
@@ -17,48 +17,85 @@ SHOWN = 15
 RELATED = 3
 
 
+class _Listing(NamedTuple):
+    """The first rows of a table by one column; ``columns`` are headings with the format of their cells."""
+
+    table: str
+    by: str
+    title: str
+    caption: str
+    columns: dict[str, str]
+    order: str = "descending"
+
+
+_INTERVAL = {"Low": "{low:,.0f}", "High": "{high:,.0f}"}
+_OFFSETS = "How many stars, of 1 to 5, an item gets above its people's own means, drawn toward 0 by noise"
+_RATINGS = {"Item": "{item}", "Offset": "{offset:+.2f}", "Ratings, in part": "{support:,.0f}"}
+_OF_ALL = (
+    _Listing(
+        PAIRS, "count", "The pairs that most people have", "Counts of people who have both, of {bounded}",
+        {"Item": "{item}", "Other": "{other}", "Count": "{count:,.0f}", **_INTERVAL},
+    ),
+    _Listing(
+        NEIGHBOURS, "similarity", "The nearest neighbours", "As drawn and perturbed",
+        {"Item": "{item}", "Neighbour": "{neighbour}", "Similarity": "{similarity:.3f}"},
+    ),
+    _Listing(
+        PREDICTIONS.name, "", "The first predictions",
+        "What each person is expected to give, for that person's eyes alone",
+        {"Person": "{user}", "Item": "{item}", "Rating": "{rating:.2f}"},
+    ),
+)  # fmt: skip
+_OF_RATINGS = (
+    _Listing(ITEMS.name, "offset", "The items liked most", _OFFSETS, _RATINGS),
+    _Listing(ITEMS.name, "offset", "The items liked least", _OFFSETS, _RATINGS, "ascending"),
+)
+_OF_VISITS = (
+    _Listing(
+        ITEMS.name, "count", "The items that most people have",
+        "How many people have an item, somebody with many items counting in part",
+        {"Item": "{item}", "Weight": "{count:,.0f}", **_INTERVAL},
+    ),
+)  # fmt: skip
+
+
 def part(release: Release) -> Part:
-    """Return what the page of a model is about: its best pairs or neighbours, and what is liked most."""
+    """Return the page of a model: its best pairs or neighbours, and the items that are liked most."""
     items = release.tables[ITEMS.name]
     lede = (
         f"About {some(items.num_rows, ITEMS.noun)}. Everything in it was made from numbers that carry random "
         f"{noise_words(release)}."
     )
-    makers = {"model/pairs": _pairs, "model/neighbours": _neighbours, PREDICTIONS.name: _predictions}
-    excerpts = [make(release) for name, make in makers.items() if name in release.tables]
+    listings = [listing for listing in _OF_ALL if listing.table in release.tables]
+    related: list[Excerpt] = []
     if "offset" in items.column_names:
         title = "A model of ratings"
-        excerpts += [_liked(release, "descending", "most"), _liked(release, "ascending", "least")]
+        listings += _OF_RATINGS
     elif release.method == VISITS:
-        title = "A model of visits"
-        excerpts += [_heaviest(release), *_together(release)]
+        title, related = "A model of visits", _related_items(release)
+        listings += _OF_VISITS
     elif PREDICTIONS.name in release.tables:
         title = "Ratings predicted for named people"
     else:
         title = "Items that people have together" if "count" in items.column_names else "Neighbours of items"
-    return Part(title, lede, excerpts)
+    return Part(title, lede, [*(_excerpt(release, listing) for listing in listings), *related])
 
 
-def _liked(release: Release, order: str, how: str) -> Excerpt:
-    table = release.tables[ITEMS.name].sort_by([("offset", order)])
-    rows = [(_name(row), f"{row['offset']:+.2f}", f"{row['support']:,.0f}") for row in _first(table)]
-    caption = "How many stars, of 1 to 5, an item gets above its people's own means, drawn toward 0 by noise"
-    return Excerpt(f"The items liked {how}", caption, "", ("Item", "Offset", "Ratings, in part"), rows, texts=1)
+def _excerpt(release: Release, listing: _Listing) -> Excerpt:
+    names = {row["item"]: _name(row) for row in release.tables[ITEMS.name].to_pylist()}
+    rows: list[tuple[str, ...]] = []
+    for row in _first(release.tables[listing.table], listing.by, listing.order):
+        items = {str(field): names[row[field]] for field in ("item", "other", "neighbour") if field in row}
+        rows.append(tuple(cell.format(**{**row, **items}) for cell in listing.columns.values()))
+    texts = sum(":" not in cell for cell in listing.columns.values())
+    caption = listing.caption.format(bounded=release.bounded)
+    return Excerpt(listing.title, caption, "", tuple(listing.columns), rows, texts)
 
 
-def _heaviest(release: Release) -> Excerpt:
-    table = release.tables[ITEMS.name].sort_by([("count", "descending")])
-    rows = [(_name(row), *(f"{row[column]:,.0f}" for column in ("count", "low", "high"))) for row in _first(table)]
-    caption = "How many people have an item, somebody with many items counting in part"
-    return Excerpt(
-        "The items that most people have", caption, "", ("Item", "Weight", "Low", "High"), rows, texts=1
-    )
-
-
-def _together(release: Release) -> list[Excerpt]:
-    """Show what belongs to the heaviest items, if anything stood out of the noise."""
+def _related_items(release: Release) -> list[Excerpt]:
+    """Return the items related to the heaviest items, if any stand out of the noise."""
     model, rows = NeighbourModel(release), []
-    for row in _first(release.tables[ITEMS.name].sort_by([("count", "descending")])):
+    for row in _first(release.tables[ITEMS.name], "count"):
         places, _ = model.habits.similar(model.place(row["item"]))
         names = release.tables[ITEMS.name].take(pa.array(places[:RELATED])).to_pylist()
         rows += [(_name(row), ", ".join(map(_name, names)))] if names else []
@@ -66,37 +103,8 @@ def _together(release: Release) -> list[Excerpt]:
     return [Excerpt("What belongs together", caption, "", ("Item", "Goes with"), rows, texts=2)] if rows else []
 
 
-def _pairs(release: Release) -> Excerpt:
-    names = {row["item"]: _name(row) for row in release.tables[ITEMS.name].to_pylist()}
-    table = release.tables["model/pairs"].sort_by([("count", "descending")])
-    rows = [
-        (names[row["item"]], names[row["other"]], *(f"{row[column]:,.0f}" for column in ("count", "low", "high")))
-        for row in _first(table)
-    ]
-    caption = f"Counts of people who have both, of {release.bounded}"
-    return Excerpt(
-        "The pairs that most people have", caption, "", ("Item", "Other", "Count", "Low", "High"), rows, texts=2
-    )
-
-
-def _neighbours(release: Release) -> Excerpt:
-    names = {row["item"]: _name(row) for row in release.tables[ITEMS.name].to_pylist()}
-    table = release.tables["model/neighbours"].sort_by([("similarity", "descending")])
-    rows = [(names[row["item"]], names[row["neighbour"]], f"{row['similarity']:.3f}") for row in _first(table)]
-    return Excerpt(
-        "The nearest neighbours", "As drawn and perturbed", "", ("Item", "Neighbour", "Similarity"), rows, texts=2
-    )
-
-
-def _predictions(release: Release) -> Excerpt:
-    names = {row["item"]: _name(row) for row in release.tables[ITEMS.name].to_pylist()}
-    table = release.tables[PREDICTIONS.name]
-    rows = [(row["user"], names[row["item"]], f"{row['rating']:.2f}") for row in _first(table)]
-    caption = "What each person is expected to give, for that person's eyes alone"
-    return Excerpt("The first predictions", caption, "", ("Person", "Item", "Rating"), rows, texts=2)
-
-
-def _first(table: pa.Table) -> list[dict[str, Any]]:
+def _first(table: pa.Table, by: str, order: str = "descending") -> list[dict[str, Any]]:
+    table = table.sort_by([(by, order)]) if by else table
     rows: list[dict[str, Any]] = table.slice(0, SHOWN).to_pylist()
     return rows
 

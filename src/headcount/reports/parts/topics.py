@@ -13,10 +13,10 @@ import altair as alt
 from headcount.accounting.guarantee import Standing
 from headcount.errors import UsageError
 from headcount.methods.tags.recommend import topic_lists
+from headcount.releases.formatting import some
 from headcount.releases.release import Release
 from headcount.reports import page
-from headcount.reports.charts.release_charts import LONGEST_NAME, clip
-from headcount.reports.charts.themes import LIGHT
+from headcount.reports.charts.release_charts import LONGEST_NAME, clip, layered
 from headcount.reports.page import Figure
 from headcount.reports.parts.part import Part, WholePage, plain_part
 
@@ -75,10 +75,10 @@ def grid(rows: Sequence[Topic]) -> alt.LayerChart:
     """
     names = list(dict.fromkeys(clip(tag["name"], LONGEST_NAME) for row in rows for tag in row["tags"][:SHOWN]))
     cells = [
-        {"topic": row["topic"], "tag": clip(entry["name"], LONGEST_NAME), "share": round(entry["share"], 6)}
+        {"topic": row["topic"], "tag": name, "share": round(tag["share"], 6)}
         for row in rows
-        for entry in row["tags"]
-        if clip(entry["name"], LONGEST_NAME) in set(names)
+        for tag in row["tags"]
+        if (name := clip(tag["name"], LONGEST_NAME)) in names
     ]
     base = alt.Chart().encode(
         x=alt.X("topic:O", title="topic").axis(
@@ -92,24 +92,12 @@ def grid(rows: Sequence[Topic]) -> alt.LayerChart:
             "share:Q", title="part of the topic", legend=alt.Legend(format=".0%", orient="bottom")
         ).scale(domainMin=0)
     )
-    sizes = [
-        f"{len(entry)} {word}{'' if len(entry) == 1 else 's'}" for entry, word in ((rows, "topic"), (names, "tag"))
-    ]
+    sizes = [some(len(rows), "topic"), some(len(names), "tag")]
     topic_words = " ".join(
         f"Topic {row['topic']}: {', '.join(tag['name'] for tag in row['tags'][:3])}." for row in rows
     )
-    chart = alt.LayerChart(
-        layer=[boxes],
-        title="Topics and their tags",
-        description=f"Grid of {' by '.join(sizes)}. {topic_words}",
-        data=alt.InlineData(values=cells),
-        width="container",
-        height=18 * len(names) + 20,
-        padding={"left": 0, "top": 4, "right": 20, "bottom": 4},
-        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
-    )
-    themed: alt.LayerChart = chart.configure(**LIGHT)
-    return themed
+    description = f"Grid of {' by '.join(sizes)}. {topic_words}"
+    return layered([boxes], 18 * len(names) + 20, "Topics and their tags", description, cells)
 
 
 def figure(rows: Sequence[Topic]) -> Figure:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from headcount.errors import UnknownNameError
 from headcount.releases.formatting import some
 from headcount.reports.charts import release_charts
-from headcount.reports.charts.themes import THEMES
+from headcount.reports.charts.styles import THEMES
 from headcount.reports.page import Figure
 from headcount.reports.parts import topics
 from headcount.reports.release import figures_of

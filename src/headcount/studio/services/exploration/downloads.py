@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from headcount.errors import DataError
 from headcount.releases.folder_files import digest_of
-from headcount.reports.spreadsheets import flat
+from headcount.reports.write import flat
 
 _FORMULA = r"^[=+\-@\t\r\n]"
 

@@ -12,7 +12,7 @@ import tempfile
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -56,39 +56,20 @@ _FOLDER = "headcount-studio"
 @click.option("--demo", is_flag=True, help="Open on a made-up city, with a curator and an analyst.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @options.quiet_option
-def command(
-    port: int,
-    host: str,
-    data: str | None,
-    ledger: str | None,
-    store: str | None,
-    public_url: str | None,
-    remote: bool,
-    step: float,
-    demo: bool,
-    opens: bool,
-    quiet: bool,
-) -> None:
+def command(**flags: Any) -> None:
     """Serve the studio until Ctrl-C: a curator publishes releases there, and analysts explore them."""
-    _check(host, public_url, demo=demo)
+    host, demo = flags["host"], flags["demo"]
+    _check(host, flags["public_url"], demo=demo)
     with require_package("the studio", "fastapi", "studio"):
         for package in ("argon2", "fastapi", "itsdangerous", "python_multipart", "uvicorn"):
             importlib.import_module(package)
-    with _folder(data, demo=demo) as folder, _listening(host, port) as sockets:
+    with _folder(flags["data"], demo=demo) as folder, _listening(host, flags["port"]) as sockets:
         from headcount.studio.settings import Limits, Settings
 
-        settings = Settings(
-            folder,
-            ledger=ledger,
-            store=store,
-            host=host,
-            port=sockets.getsockname()[1],
-            public_url=public_url,
-            remote=remote,
-            demo=demo,
-            limits=Limits(step_seconds=step),
-        )
-        _serve(settings, sockets, opens=opens, quiet=quiet)
+        same = {name: flags[name] for name in ("ledger", "store", "host", "public_url", "remote", "demo")}
+        limits = Limits(step_seconds=flags["step"])
+        settings = Settings(folder, port=sockets.getsockname()[1], limits=limits, **same)
+        _serve(settings, sockets, opens=flags["opens"], quiet=flags["quiet"])
 
 
 def _serve(settings: Settings, listening: socket.socket, *, opens: bool, quiet: bool) -> None:

@@ -1,4 +1,10 @@
-"""The y scale of line charts as Vega expressions, which follow the methods that are shown."""
+"""The y scale of line charts, and the names at the ends of their lines, as Vega expressions.
+
+Readers choose which lines are shown, so charts compute both themselves. Names are taken from the uppermost end to
+the lowest. The n-th name stands as low as its own end and a line below each name above it,
+p(n) = max over j ≤ n of y(j) + (n − j) · gap, which is a running maximum; and no lower than leaves room for those
+below it.
+"""
 
 from __future__ import annotations
 
@@ -81,3 +87,43 @@ def _extreme(rows: Sequence[dict[str, Any]], end: Any, shown: str) -> str:
         for name, method_means in means.items()
     ]
     return f"{end.__name__}({', '.join(expressions)})"
+
+
+ENDS = ("leaders", "names")
+"""The names of the layers."""
+
+_GAP = 14  # pixels from name to name
+_LEADER = 12  # pixels between the plot and a name
+_LETTER = 6.6  # pixels of a letter, on average
+
+
+def room_for(names: Sequence[str]) -> int:
+    """Return how many pixels names take, with what leads to them."""
+    return round(_LETTER * max(map(len, names), default=0)) + _LEADER + 12
+
+
+def named_ends(base: alt.Chart, colour: alt.Color, x: str, scale: LineScale, height: int) -> list[alt.Chart]:
+    """Return layers that name each line where it ends, with a short line from there to its name."""
+    by_end: list[alt.SortField | dict[str, str]] = [alt.SortField("end", order="ascending")]
+    placed = (
+        base.transform_joinaggregate(last=f"max({x})", groupby=["method"])
+        .transform_filter(f"datum['{x}'] === datum.last")
+        .transform_calculate(end=f"clamp({scale.pixel('datum.mean', height)}, 0, {height})")
+        .transform_window(place="row_number()", sort=by_end)
+        .transform_calculate(apart=f"datum.end - datum.place * {_GAP}")
+        .transform_window(lowest_yet="max(apart)", sort=by_end, frame=[None, 0])
+        .transform_joinaggregate(many="count()")
+        .transform_calculate(
+            at=f"min(datum.lowest_yet + datum.place * {_GAP}, {height} - (datum.many - datum.place) * {_GAP})"
+        )
+    )
+    at = alt.Y("at:Q", scale=None, axis=None)
+    leader = placed.mark_rule(strokeWidth=1, opacity=0.8).encode(
+        x2=alt.value(alt.ExprRef(f"width + {_LEADER}")),
+        y=alt.Y("end:Q", scale=None, axis=None),
+        y2="at:Q",
+        color=colour,
+    )
+    words = placed.mark_text(style="words", align="left", dx=_LEADER + 4)
+    named = words.encode(x=alt.value("width"), y=at, text="method:N")
+    return [layer.properties(name=name) for layer, name in zip((leader, named), ENDS, strict=True)]

@@ -1,7 +1,8 @@
-"""Line charts of an error metric over ε or the contribution bound: one line per method, with 95 % intervals.
+"""Interval plots of an error metric: curves over ε or the contribution bound, or dots by group.
 
-At most eight are seen at once, since nobody can follow more. Which, is the parameter :data:`SHOWN` of the chart: a
-page lets its reader choose (``page.js``), and the scale follows what is shown.
+Each point is a mean with its 95 % interval, drawn in the colour and shape of its method. At most eight curves are
+seen at once. Which, is the parameter :data:`SHOWN` of the chart: a page lets its reader choose (``page.js``), and
+the scale follows the curves that are shown.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from typing import Any
 
 import altair as alt
 
-from headcount.reports.charts.line_ends import ENDS, named_ends, room_for
-from headcount.reports.charts.line_scales import HIGHEST, LOWEST, LineScale
-from headcount.reports.charts.palette import encodings, in_order, key, method_styles
+from headcount.reports.charts._line_layout import ENDS, HIGHEST, LOWEST, LineScale, named_ends, room_for
 from headcount.reports.charts.release_charts import layered
+from headcount.reports.charts.styles import encodings, in_order, key, method_styles
 from headcount.reports.page import Figure
 
 HEIGHT = 300
+_ROW = 17  # pixels of each method in a group of dots
 MOST_LINES = 8
 SHOWN = "shown"
 
@@ -75,7 +76,9 @@ def curves(
     base = plain.encode(color=drawn["color"])
     lines = base.mark_line(strokeWidth=1.8, clip=True).encode(y=y, strokeDash=drawn["strokeDash"])
     points = base.mark_point(filled=False, size=46, strokeWidth=1.8, clip=True).encode(y=y, shape=drawn["shape"])
-    layers = [_bars(base), lines, points, *_going_on(base)]
+    above = (4, "up", f"datum.high > {HIGHEST}")
+    below = (HEIGHT - 4, "down", f"isValid(datum.low) && datum.low < {LOWEST}")
+    layers = [_bars(base), lines, points, *_arrows(base, "y", 45, [above, below])]
     layers += named_ends(plain, drawn["color"], x, scale, HEIGHT)
     description = f"Curves of {y_title} over {x_title} for {len(names)} methods: {', '.join(names)}."
     chart = layered(layers, HEIGHT, title, description, right=room_for(names))
@@ -85,6 +88,62 @@ def curves(
     filtered = chosen.transform_filter(f"indexof({SHOWN}, datum.method) >= 0")
     filtered.data = alt.InlineData(values=values)  # last: every step before copies all there is
     return filtered
+
+
+def dots(
+    rows: Sequence[dict[str, Any]],
+    *,
+    title: str,
+    value: str,
+    logarithmic: bool = False,
+    share: bool = False,
+) -> alt.LayerChart:
+    """Draw ``mean`` of each ``method`` in each ``group``, with a bar from ``low`` to ``high`` (None: no bar).
+
+    >>> row = {"group": "films", "method": "sra", "mean": 0.4, "low": 0.3, "high": 0.5}
+    >>> dots([row], title="Top 10", value="precision", share=True).to_dict()["description"]
+    'Marks of precision for 1 method in films.'
+    """
+    names = in_order(row["method"] for row in rows)
+    groups = list(dict.fromkeys(row["group"] for row in rows))
+    values = [rounded(row) for row in rows]
+    drawn = encodings(names)
+    amount = alt.X("mean:Q", title=value)
+    scale = scale_around(values) if logarithmic else {}
+    if logarithmic:
+        amount = amount.scale(**scale).axis(
+            labelExpr=AXIS_LABEL, values=axis_marks(scale), domain=False, ticks=False
+        )
+    else:
+        amount = amount.scale(domainMin=0, nice=True).axis(
+            format=".0%" if share else "~g", tickCount=alt.ExprRef("width / 90"), domain=False, ticks=False
+        )
+    shown = ".1%" if share else ",.4~g"
+    base = alt.Chart().encode(
+        y=alt.Y("group:N", sort=groups, title=None)
+        .axis(ticks=False, domain=False, grid=False, labelPadding=8, labelLimit=110)
+        .scale(paddingInner=0.12),
+        yOffset=alt.YOffset("method:N", sort=names),
+        color=drawn["color"],
+        tooltip=[
+            alt.Tooltip("group:N"),
+            alt.Tooltip("method:N"),
+            *(alt.Tooltip(f"{name}:Q", format=shown) for name in ("mean", "low", "high")),
+        ],
+    )
+    bars = base.mark_rule(strokeWidth=1.6, clip=True).encode(x=alt.X("foot:Q"), x2="high:Q")
+    begin, end = scale.get("domain", (None, None))
+    bars = bars.transform_calculate(foot="datum.low" if begin is None else f"max(datum.low, {begin!r})")
+    points = base.mark_point(size=58, strokeWidth=1.8).encode(x=amount, shape=drawn["shape"], fill=drawn["fill"])
+    methods = "1 method" if len(names) == 1 else f"{len(names)} methods"
+    description = f"Marks of {value} for {methods} in {', '.join(groups)}."
+    height = _ROW * len(names) * len(groups) + 10 * len(groups)
+    layers = [bars.transform_filter("isValid(datum.low)"), points]
+    if begin is not None and end is not None:
+        left = (3, "left", f"isValid(datum.low) && datum.low < {begin!r}")
+        right = (alt.ExprRef("width - 3"), "right", f"isValid(datum.high) && datum.high > {end!r}")
+        layers += _arrows(base, "x", 40, [left, right])
+    return layered(layers, height, title, description, values)
 
 
 def narrowed(figure: Figure) -> Figure:
@@ -146,15 +205,12 @@ def _bars(base: alt.Chart) -> alt.Chart:
     return drawn
 
 
-def _going_on(base: alt.Chart) -> list[alt.Chart]:
-    """Return arrows at the edges, where a bar goes on beyond."""
-    arrow = base.mark_point(filled=True, size=45, opacity=1)
-    up, down = arrow.encode(y=alt.value(4)), arrow.encode(y=alt.value(HEIGHT - 4))
+def _arrows(base: alt.Chart, channel: str, size: int, edges: Sequence[tuple[Any, str, str]]) -> list[alt.Chart]:
+    """Return arrows at the edges where an interval goes on: each with its place, direction and condition."""
+    arrow = base.mark_point(filled=True, size=size, opacity=1)
     return [
-        up.encode(shape=alt.value("triangle-up")).transform_filter(f"datum.high > {HIGHEST}"),
-        down.encode(shape=alt.value("triangle-down")).transform_filter(
-            f"isValid(datum.low) && datum.low < {LOWEST}"
-        ),
+        arrow.encode(**{channel: alt.value(at)}, shape=alt.value(f"triangle-{direction}")).transform_filter(beyond)
+        for at, direction, beyond in edges
     ]
 
 

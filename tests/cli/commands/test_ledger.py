@@ -21,17 +21,12 @@ from headcount.releases.folder_files import folder_digest
 from headcount.releases.release import Release
 from tests.cli.conftest import FLAGS, RELEASE, WEEKDAY, Outcome, Run
 
+pytestmark = pytest.mark.usefixtures("own_keys")
+
 URL = "sqlite:///headcount.db"
 CHARGED = ("--ledger", URL, "--dataset", "visits@w46", "--analyst", "ann")
 RANK = ("rank", "visits.csv", *FLAGS, "--epsilon", "0.5", "-k", "1")
 FIXED = "the release failed after the data was opened"
-
-
-@pytest.fixture(autouse=True)
-def _own_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for name in ("HEADCOUNT_LEDGER_KEY", "HEADCOUNT_LEDGER_ANCHOR"):
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

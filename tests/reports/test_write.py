@@ -18,8 +18,8 @@ import pytest
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.errors import SurroundingsError, UsageError
 from headcount.releases.release import Release
-from headcount.reports import spreadsheets
-from headcount.reports.spreadsheets import write_sheets
+from headcount.reports import write
+from headcount.reports.write import write_sheets
 
 Make = Callable[..., Release]
 
@@ -153,7 +153,7 @@ def test_a_large_table_is_written_whole(release: Make, tmp_path: Path, shape: st
 def test_more_rows_than_a_sheet_holds_are_refused_before_any_work(
     release: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spreadsheets, "EXCEL_ROWS", 29)
+    monkeypatch.setattr(write, "EXCEL_ROWS", 29)
     with pytest.raises(UsageError, match=r"items has 30 rows, more than the 29 .* use --format csv"):
         write_sheets(release(), tmp_path / "new", "xlsx")
     assert not (tmp_path / "new").exists()
@@ -248,15 +248,6 @@ def test_a_ranking_is_a_sheet_and_a_file(ranking: Make, tmp_path: Path, counts: 
     assert [path.name for path in files] == ["ranking.csv", "about.txt"]
     with files[0].open(encoding="utf-8", newline="") as file:
         assert [row["context"] for row in csv.DictReader(file)] == ["Friday"] * 3 + ["Saturday"] * 3
-
-
-def test_names_in_a_ranking_become_no_formula(ranking: Make, tmp_path: Path) -> None:
-    given = ranking(len(NASTY))
-    table = pa.table({"rank": given.ranking["rank"], "item": NASTY, "label": NASTY})
-    book = book_of(ranking(tables={"ranking": table}), tmp_path)
-    for row, text in zip(book["ranking"].iter_rows(min_row=2, min_col=2, max_col=3), NASTY, strict=True):
-        for cell in row:
-            assert (cell.value, cell.data_type, cell.hyperlink) == (text, "s", None)
 
 
 def test_the_activity_of_an_adaptive_release_is_exported(adaptive: Make, tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ NAMED_AGAIN = {
     "query": "where the log lies",
 }
 ELSEWHERE = {
-    "value": "test_totals_are_repeated_from_a_config",
-    "value_range": "test_totals_are_repeated_from_a_config",
+    "value": "tests.cli.test_charged",
+    "value_range": "tests.cli.test_charged",
     "select_items": "test_a_release_without_a_catalogue_is_repeated_from_a_config",
     "select_contexts": "test_a_release_without_a_catalogue_is_repeated_from_a_config",
 }
@@ -78,27 +78,6 @@ def test_text_format_flags_are_repeated_from_a_config(run: Run, work: Path, name
     assert packed.code == 0, packed.err
     from_store = run("release", "store", "--config", "a", "--out", "c")
     assert from_store.code == 0, from_store.err
-
-
-def test_totals_are_repeated_from_a_config(run: Run, work: Path) -> None:
-    words = (
-        "--user",
-        "user",
-        "--item",
-        "venue",
-        "--value",
-        "stars",
-        "--value-range",
-        "1,5",
-        "--what",
-        "totals",
-        "--limit",
-        "5",
-    )
-    assert run("release", "visits.csv", *words, "--epsilon", "1", "--out", "a").code == 0
-    again = run("release", "visits.csv", "--config", "a", "--out", "b")
-    assert again.code == 0, again.err
-    assert request_in(work / "a") == request_in(work / "b")
 
 
 def test_a_release_without_a_catalogue_is_repeated_from_a_config(run: Run, work: Path) -> None:

@@ -1,12 +1,16 @@
-"""``headcount methods``: list all methods with their parameters, and whether the guarantee is proven."""
+"""``headcount methods`` and ``headcount completion``: the program about itself, for its reader and for a shell."""
 
 from __future__ import annotations
 
 import click
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 
 from headcount._internal.parameters import Flag
 from headcount.accounting.guarantee import Standing
 from headcount.cli import options, terminal
+
+VARIABLE = "_HEADCOUNT_COMPLETE"
+"""What a shell sets while it asks for completions: it is looked at before anything else."""
 
 
 @click.command(
@@ -15,7 +19,7 @@ from headcount.cli import options, terminal
     epilog=options.example("headcount methods --json"),
 )
 @options.json_option
-def command(as_json: bool) -> None:
+def methods(as_json: bool) -> None:
     """List all methods: their parameters, and whether their guarantee is proven or only claimed."""
     from headcount.methods.registry import FAMILIES, describe, summary
     from headcount.methods.request import flags_of
@@ -47,3 +51,52 @@ def command(as_json: bool) -> None:
         "and rankings. Claimed methods need --research: they are kept to reproduce papers, and the claim does not "
         "hold."
     )
+
+
+class _OrFiles(ShellComplete):
+    """Names files where nothing else is known: most of what commands take are files and folders."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
+        candidates = super().get_completions(args, incomplete)
+        return candidates or ([] if incomplete.startswith("-") else [CompletionItem(incomplete, type="file")])
+
+
+class _Bash(_OrFiles, BashComplete):
+    pass
+
+
+class _Zsh(_OrFiles, ZshComplete):
+    pass
+
+
+class _Fish(_OrFiles, FishComplete):
+    pass
+
+
+SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
+
+
+@click.command(
+    "completion",
+    short_help="Let a shell complete commands, flags and files.",
+    epilog="\b\nExamples:\n"
+    '  eval "$(headcount completion bash)"      in ~/.bashrc\n'
+    '  eval "$(headcount completion zsh)"       in ~/.zshrc\n'
+    "  headcount completion fish | source       in ~/.config/fish/config.fish",
+)
+@click.argument("shell", type=click.Choice(list(SHELLS)))
+def completion(shell: str) -> None:
+    """Print what a SHELL runs to complete what you type after `headcount`."""
+    click.echo(_completing(shell).source())
+
+
+def completions(instruction: str) -> str:
+    """Return what a shell is to offer, as it asks for it with ``bash_complete`` or the like."""
+    shell = instruction.removesuffix("_complete")
+    return _completing(shell).complete() if shell in SHELLS else ""
+
+
+def _completing(shell: str) -> ShellComplete:
+    from headcount.cli.main import program
+
+    return SHELLS[shell](program, {}, "headcount", VARIABLE)

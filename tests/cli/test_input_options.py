@@ -172,14 +172,14 @@ def test_estimates_are_reported_and_exported_with_activity(run: Run, estimated: 
 
 
 def test_the_demonstration_tells_lopsided_intervals_apart() -> None:
-    rows = [{"count": 12.37, "low": 3.9, "high": 95.01}]
+    first = {"count": 12.37, "low": 3.9, "high": 95.01}
     estimated: Any = SimpleNamespace(bounded="everything each person did", interval=Interval(average=True))
-    footnote = _footnote(estimated, rows)
+    footnote = _footnote(estimated, first)
     assert footnote.startswith(
         "* of everything each person did; 95 % of all intervals hold, on average over all rows"
     )
     assert "from 3 to 96" in footnote
     assert "±" not in footnote
     sampled: Any = SimpleNamespace(bounded="at most 10 records per person", interval=Interval())
-    footnote = _footnote(sampled, rows)
+    footnote = _footnote(sampled, first)
     assert footnote == "* of at most 10 records per person; within ±83 with probability 95 %"

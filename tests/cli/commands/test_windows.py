@@ -11,17 +11,12 @@ import pytest
 from headcount.engines.local.engine import LocalEngine
 from tests.cli.conftest import FLAGS, RELEASE, Run
 
+pytestmark = pytest.mark.usefixtures("own_keys")
+
 CREATE = ("ledger", "create", "--dataset", "visits", "--epsilon", "1")
 CHARGED = ("--ledger", "sqlite:///headcount.db", "--dataset", "visits@1", "--analyst", "ann")
 MARCH = ("--time", "time", "--since", "2026-03-01", "--until", "2026-04-01")
 SPRING = ("--time", "time", "--since", "2026-03-06", "--until", "2026-05-07")
-
-
-@pytest.fixture(autouse=True)
-def _own_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for name in ("HEADCOUNT_LEDGER_KEY", "HEADCOUNT_LEDGER_ANCHOR"):
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount.accounting.guarantee import large_epsilon_warning
 from headcount.cli import options, terminal
-from headcount.cli.command_groups import Actions
+from headcount.cli.charged import note_large
 from headcount.errors import DataError, RefusedError, UsageError
 from headcount.ledger.budget_parameters import BUDGET
 from headcount.releases.formatting import some
@@ -28,7 +27,7 @@ _RECENT = 24  # windows of a dataset that are shown
 
 @click.group(
     "ledger",
-    cls=Actions,
+    cls=options.Actions,
     short_help="Keep account of what is spent on each dataset.",
     epilog=options.example(
         "headcount ledger create --dataset visits --epsilon 3 --per-analyst 1",
@@ -83,9 +82,7 @@ def _create(dataset: str, ledger: str | None, as_json: bool, **budget: Any) -> N
     with _opened(ledger) as opened:
         account = opened.create(dataset, **budget)
         key = opened.key_path
-    doubt = large_epsilon_warning(Decimal(budget["epsilon"]))
-    if doubt is not None:
-        terminal.note(doubt)
+    note_large(Decimal(budget["epsilon"]))
     if as_json:
         terminal.print_json(account.to_json())
         return
@@ -148,19 +145,13 @@ def _history(dataset: str | None, ledger: str | None, as_json: bool) -> None:
     if as_json:
         terminal.print_json([json.loads(entry.text) for entry in entries])
         return
-    rows = [
-        [
-            entry.number,
-            entry.time[:19].replace("T", " "),
-            entry.kind,
-            entry.dataset + ("" if entry.version is None else f"@{entry.version}"),
-            entry.analyst,
-            describe_entry(entry),
-        ]
-        for entry in entries
-    ]
-    columns = [("", "right"), ("time (UTC)", "left"), ("what", "left"), ("dataset", "left"), ("analyst", "left")]
-    terminal.print_table([*columns, ("about", "left")], rows)
+    rows = []
+    for entry in entries:
+        dataset = entry.dataset + ("" if entry.version is None else f"@{entry.version}")
+        moment = entry.time[:19].replace("T", " ")
+        rows.append([entry.number, moment, entry.kind, dataset, entry.analyst, describe_entry(entry)])
+    headings = ("", "time (UTC)", "what", "dataset", "analyst", "about")
+    terminal.print_table(headings, "rlllll", rows)
 
 
 @command.command(
@@ -246,62 +237,54 @@ def _witness(folder: str) -> tuple[int, str]:
 
 
 def _show_accounts(accounts: list[Any]) -> None:
-    from headcount.accounting.charges import plain
-
+    if not accounts:
+        terminal.say("No dataset has a budget yet; make one with `headcount ledger create`.")
+        return
     with_delta = any(account.budget.delta for account in accounts)
     with_windows = any(account.budget.windows for account in accounts)
-    rows: list[list[Any]] = [
-        [
-            balance.dataset,
-            balance.analyst,
-            *([_window(balance)] if with_windows else ()),
-            *(
-                plain(number) if number.is_finite() else None
-                for number in (balance.most, balance.epsilon, balance.left)
-            ),
-            *(_deltas(balance) if with_delta else ()),
-            *_requests(balance),
-        ]
+    rows = [
+        _row(balance, with_windows=with_windows, with_delta=with_delta)
         for whole in accounts
         for account in (whole, *whole.windows[-_RECENT:])
         for balance in (account, *account.analysts)
     ]
-    if not rows:
-        terminal.say("No dataset has a budget yet; make one with `headcount ledger create`.")
-        return
+    texts = ("dataset", "analyst", *(("window",) if with_windows else ()))
     deltas = ("budget δ", "spent δ") if with_delta else ()
     numbers = ("budget ε", "spent", "left", *deltas, "published", "open", "refunded")
-    texts = ("dataset", "analyst", *(("window",) if with_windows else ()))
-    terminal.print_table([*((name, "left") for name in texts), *((name, "right") for name in numbers)], rows)
+    terminal.print_table((*texts, *numbers), "l" * len(texts) + "r" * len(numbers), rows)
     for account in accounts:
         if account.budget.windows is not None:
-            terminal.say(
-                f"{account.dataset}: {account.budget.amounts} in each window of {account.budget.windows}."
-            )
+            budget = account.budget
+            terminal.say(f"{account.dataset}: {budget.amounts} in each window of {budget.windows}.")
         if len(account.windows) > _RECENT:
             terminal.note(f"Of {account.dataset} the latest {_RECENT} windows are shown; --json shows all.")
-    if any(account.open for account in accounts):
-        terminal.note(
-            f"{some(sum(account.open for account in accounts), 'request')} charged and not published: running, "
-            "crashed, or kept nowhere."
-        )
+    unpublished = sum(account.open for account in accounts)
+    if unpublished:
+        words = "charged and not published: running, crashed, or kept nowhere."
+        terminal.note(f"{some(unpublished, 'request')} {words}")
 
 
-def _window(account: Account) -> str | None:
-    if account.budget.windows is None:
-        return None
-    return account.dates.removeprefix("from ") or "all"
+def _row(balance: Account, *, with_windows: bool, with_delta: bool) -> list[Any]:
+    """Return the cells of a balance: of a dataset or an analyst, at all times or in one window."""
+    from headcount.accounting.charges import plain
+
+    windows = balance.budget.windows
+    window = None if windows is None else balance.dates.removeprefix("from ") or "all"
+    amounts = (balance.most, balance.epsilon, balance.left)
+    return [
+        balance.dataset,
+        balance.analyst,
+        *([window] if with_windows else ()),
+        *(plain(amount) if amount.is_finite() else None for amount in amounts),
+        *(_deltas(balance) if with_delta else ()),
+        balance.issued,
+        balance.open,
+        balance.refunded,
+    ]
 
 
-def _deltas(account: Account) -> tuple[str | None, str]:
+def _deltas(balance: Account) -> tuple[str | None, str]:
     from headcount.accounting.guarantee import format_delta
 
-    most, spent = account.most_delta, account.spent.delta
-    has_delta_budget = account.analyst is None and most.is_finite()
-    return (format_delta(most) if most else "0") if has_delta_budget else None, format_delta(
-        spent
-    ) if spent else "0"
-
-
-def _requests(account: Account) -> tuple[int, int, int]:
-    return account.issued, account.open, account.refunded
+    most, spent = (format_delta(delta) if delta else "0" for delta in (balance.most_delta, balance.spent.delta))
+    return most if balance.analyst is None and balance.most_delta.is_finite() else None, spent

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headcount.cli.commands.completion import SHELLS, VARIABLE
+from headcount.cli.commands.help import SHELLS, VARIABLE
 from headcount.cli.main import run as start
 from tests.cli.conftest import Run
 

@@ -1,1 +1,0 @@
-"""The commands of a service: the ledger and the studio."""
