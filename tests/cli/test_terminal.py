@@ -28,9 +28,8 @@ class Screen(io.StringIO):
         return True
 
 
-@pytest.fixture
-def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
-    """Return a terminal on which a bar appears at once."""
+def at_once(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    """Return a terminal on which a bar appears at once; a fixture would set it before pytest sets its own."""
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(terminal, "_PATIENCE", 0.0)
@@ -93,7 +92,8 @@ def test_work_that_reports_nothing_shows_a_bar_too() -> None:
     assert "starting" in on_a_terminal(code)
 
 
-def test_a_progress_bar_may_be_updated_from_many_threads(screen: Screen) -> None:
+def test_a_progress_bar_may_be_updated_from_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = at_once(monkeypatch)
     with terminal.Bar(quiet=False) as bar:
         time.sleep(0.05)
 
@@ -111,8 +111,8 @@ def test_a_progress_bar_may_be_updated_from_many_threads(screen: Screen) -> None
     assert "choosing records" in screen.getvalue()
 
 
-@pytest.mark.usefixtures("screen")
-def test_a_stage_that_goes_on_from_another_keeps_its_time_left() -> None:
+def test_a_stage_that_goes_on_from_another_keeps_its_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once(monkeypatch)
     with terminal.Bar(quiet=False) as bar:
         time.sleep(0.05)
         [task] = bar._progress.tasks if bar._progress else []
@@ -127,7 +127,8 @@ def test_a_stage_that_goes_on_from_another_keeps_its_time_left() -> None:
         assert task.time_remaining is None, "another piece of work"
 
 
-def test_a_discreet_bar_tells_neither_what_nor_how_much(screen: Screen) -> None:
+def test_a_discreet_bar_tells_neither_what_nor_how_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = at_once(monkeypatch)
     with terminal.Bar(quiet=False) as bar:
         time.sleep(0.05)
         bar.be_discreet()
