@@ -1,6 +1,6 @@
 """The public catalogue: the ids and labels of the items that may be released, fixed before rows are read.
 
-Every item of the catalogue gets a count, also those nobody touched; what it does not list is dropped.
+Every item of the catalogue gets a count, zero included; other items are dropped.
 """
 
 from __future__ import annotations

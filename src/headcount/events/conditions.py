@@ -1,6 +1,6 @@
 """Public row filters: ``--where`` comparisons and ``--since``/``--until`` time windows.
 
-A condition looks at one record alone, so it keeps or drops a person's records without regard to anyone else's.
+A condition looks at one record alone, so no user decides about the records of another.
 """
 
 from __future__ import annotations

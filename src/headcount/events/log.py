@@ -101,7 +101,7 @@ class EventLog:
 
     def __repr__(self) -> str:
         named = f"user {self.roles.user!r}"
-        if self.roles.item != self.roles.user:  # a table of people names none
+        if self.roles.item != self.roles.user:  # a user table names none
             named += f", item {self.roles.item!r}"
         if self.context is not None:
             named += f", context {self.context.specification!r}"
@@ -116,7 +116,7 @@ class EventLog:
         return id_type(kind) if column in (self.roles.user, self.roles.item) else kind
 
     def sound(self, raw: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows of the source as all else takes them: text that is none is missing, and so is such an id."""
+        """Return rows of the source with sound text and whole ids; what is neither is missing."""
         batch = sound_batch(raw)
         for place, name in enumerate(batch.schema.names):
             ids = whole_ids(batch.column(place)) if name in (self.roles.user, self.roles.item) else None
@@ -203,7 +203,7 @@ class EventLog:
 
     def describe(self) -> dict[str, Any]:
         """Return what was asked of the log, under the names of the flags; never where it lies."""
-        names_items = self.roles.item != self.roles.user  # a table of people names none
+        names_items = self.roles.item != self.roles.user  # a user table names none
         described: dict[str, Any] = {} if isinstance(self.source, RowAsUserSource) else {"user": self.roles.user}
         described |= {"item": self.roles.item} if names_items else {}
         if self.selects:
@@ -228,10 +228,7 @@ class EventLog:
         return described
 
     def requested(self) -> dict[str, Any]:
-        """Return what a release says of its log: what was asked of it, and how its text is written.
-
-        Not which files or which table: these are named again where the request is.
-        """
+        """Return the description with the format of text files, but without the names of files and tables."""
         source = underlying_source(self.source)
         return {**self.describe(), **(source.text.to_json() if isinstance(source, FileSource) else {})}
 
@@ -270,14 +267,14 @@ def read_events(
 ) -> EventLog:
     """Describe an event log: a path, several paths, any Arrow-compatible object, a database, or a packed store.
 
-    Reads column names and types, no rows. See the command line's flags of the same names. A store says by itself
-    how it was read: only ``count`` and ``context_of`` are chosen anew. Where there is no public catalogue,
-    ``select_items`` lets a release find the items that enough people have, which takes a delta, and
-    ``select_contexts`` those values of a context column.
+    Reads column names and types, no rows. The parameters are the command line's flags. A store records how it was
+    read, so only ``count`` and ``context_of`` can be chosen. Without a public catalogue, ``select_items`` lets a
+    release find the items that enough users have, which takes a delta, and ``select_contexts`` those values of a
+    context column.
 
-    What a row means hangs on that row and on these words alone. A row without user or item is left out, and so is
-    one whose value or number of records cannot be read; a time or context that cannot be read is unknown.
-    ``drop_nulls`` is from a time when that was a choice.
+    The meaning of a row depends on that row and on these parameters alone. Headcount drops a row without user or
+    item, and one whose value or number of records cannot be read. A time or context that cannot be read is
+    unlisted. ``drop_nulls`` changes nothing.
 
     >>> table = pa.table({"who": ["ann", "bob"], "what": ["tea", "rye"], "when": ["2026-03-06", None]})
     >>> log = read_events(table, user="who", item="what", context="weekday:when", items="rye,tea")

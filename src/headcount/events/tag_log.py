@@ -1,9 +1,7 @@
 """Tag log: an event log of (user, resource, tag) with public or selected tags, and ``read_tags``.
 
-Assignments as integer codes are in ``tag_assignments``.
-
-It is an event log whose items are resources and whose contexts are tags. Nothing that is made of it holds a cell
-for every resource and tag, so there may be any number of them.
+The items are resources and the contexts are tags. No measurement of a tag log holds a cell for every resource and
+tag, so there may be any number of them. ``Tagging`` holds assignments as integer codes.
 """
 
 from __future__ import annotations
@@ -110,7 +108,7 @@ def read_tags(
     """Describe a log of tags: a path, several paths, any Arrow-compatible object, or a store packed from one.
 
     ``resources`` and ``vocabulary`` are public lists, as files or sequences, such as ``tags.csv:id,name``. Where
-    there is no vocabulary, ``select_tags`` lets a release find the tags that enough people use; it takes a delta.
+    there is no vocabulary, ``select_tags`` lets a release find the tags that enough users use; it takes a delta.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"who": ["ann", "bob"], "film": [7, 9], "word": ["sad", "dull"]})

@@ -37,11 +37,11 @@ def read_people(
     query: str | None = None,
     drop_nulls: bool = True,
 ) -> EventLog:
-    """Describe a table of people: a path, several paths, or any Arrow-compatible object.
+    """Describe a user table: a path, several paths, or any Arrow-compatible object.
 
-    Reads column names and types, no rows. What is counted are the cells of a grid over its columns, which a query
-    declares; so there is no item, and the user column stands in for it. Without ``user`` every row is taken for
-    one person, who has no other: that is said in the promise, and is wrong of a log whose rows are events.
+    Reads column names and types, no rows. Queries count the cells of a grid over its columns, so there is no item,
+    and the user column stands in for it. Without ``user`` every row is taken for one user with no other row: the
+    guarantee says so, and it is wrong for a log whose rows are events.
 
     >>> import pyarrow as pa
     >>> read_people(pa.table({"id": ["ann", "bob"], "age": [30, 70]}), user="id").roles.user

@@ -1,7 +1,6 @@
 """Cell codes: map one or several columns of a batch to integer codes; -1 for rows that do not count.
 
-Which codes are given as ids come up is private, and an internal convenience: nothing that is drawn or released may
-depend on them.
+Codes follow the order of occurrence, which is private: no draw and no release may depend on them.
 """
 
 from __future__ import annotations
@@ -46,10 +45,9 @@ class ListedItems:
 
 
 class GivenItems:
-    """Items of a log without a catalogue, each with a code from when it first comes up.
+    """Items of a log without a catalogue, each with a code from its first occurrence.
 
-    An item that is an empty text does not count: no catalogue could list it. Which items there are, and how many,
-    is private.
+    The items and their number are private. An empty text does not count: no catalogue could list it.
     """
 
     def __init__(self, log: EventLog) -> None:
@@ -76,7 +74,7 @@ class GivenItems:
 
 
 class GroupCodes:
-    """The groups that people say they are in, each with a code from when it first comes up."""
+    """Groups of users, each with a code from its first occurrence."""
 
     def __init__(self, log: EventLog, column: str) -> None:
         self._column = column

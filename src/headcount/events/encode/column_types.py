@@ -40,7 +40,7 @@ def whole_ids(column: pa.Array) -> pa.Array:
     """Return ids that are fractions as whole numbers, each by itself; what is no whole number is missing.
 
     A data frame makes fractions of whole numbers as soon as one is missing. From 2⁵³ on (2²⁴ where there are 32
-    bits) two ids may have become one on that way, and two people one person: those are missing as well.
+    bits) two ids may have become one, and two users one user: those are missing as well.
 
     >>> whole_ids(pa.array([7.0, 7.5, None, float("nan"), float("inf"), -0.0, 2.0**53])).to_pylist()
     [7, None, None, None, None, 0, None]

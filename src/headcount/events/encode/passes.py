@@ -48,8 +48,8 @@ class Reading:
     comes up ("given"), one cell for all ("any"), or a cell of a grid. ``contexts`` says what becomes of the log's
     contexts: cells are of item and context ("within"), or of items and the contexts stand beside them, unknown
     ones in the last place ("beside"); without a listed one a row may not count ("required"); or they are not read
-    ("none"). ``groups`` names a column of people who belong together, which then stand beside the cells, -1 for
-    none. With ``values`` those come along, and a row without a finite one does not count.
+    ("none"). ``groups`` names a column of groups of users, which then stand beside the cells, -1 for none. With
+    ``values`` those come along, and a row without a finite one does not count.
     """
 
     cells: Literal["listed", "given", "any"] | Grid = "listed"
@@ -80,7 +80,7 @@ COUNTED = Reading()
 class CodedBatch:
     """Some rows: who, which cell (-1: does not count), and how many records each stands for (None: one).
 
-    Contexts, or groups of people, and values come where the reading asks for them.
+    Contexts, or groups of users, and values come if the reading requests them.
     """
 
     users: Codes

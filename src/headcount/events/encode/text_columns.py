@@ -1,7 +1,7 @@
 """Text columns in normal form: valid UTF-8, plain or dictionary-encoded, overlong texts null.
 
-Readers hand over text in several layouts. A value whose bytes are not UTF-8 is missing, whatever is around it, and
-so is a text of more than ``MAX_TEXT_BYTES``: no user's texts may decide whether the memory suffices.
+Readers hand over text in several layouts. A value whose bytes are not UTF-8 is missing, and so is a text of more
+than ``MAX_TEXT_BYTES``: no user's texts may decide whether the memory suffices.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class ActivitySummary:
-    """How many records people have: ``most`` says how many those of the most active 1, 3 and 10 add up to."""
+    """Records per user: ``most`` holds the sums over the 1, 3 and 10 most active users."""
 
     people: int
     records: int
@@ -113,7 +113,7 @@ class ActivitySummary:
 
 @dataclass(frozen=True)
 class Repeats:
-    """How many of the records are of an item that the same person has already; of some people, if of many."""
+    """How many records repeat an item of the same user; of a part of the users, if there are many."""
 
     records: int
     total: int
@@ -155,7 +155,7 @@ class Checked:
 
     @property
     def people(self) -> int:
-        """How many people have a record that counts."""
+        """How many users have a record that counts."""
         return 0 if self.activity is None else self.activity.people
 
     @property
@@ -243,10 +243,10 @@ class FrequentTexts:
 
 
 class DistinctPairs:
-    """Distinct pairs of person and item, by their codes, in bounded memory.
+    """Distinct pairs of user and item, by their codes, in bounded memory.
 
-    Where there are too many, those of half of the people are kept, then of a quarter, and so on; who is kept does
-    not hang on what they did.
+    Where there are too many, those of half of the users are kept, then of a quarter, and so on; the choice does
+    not depend on their records.
 
     >>> pairs = DistinctPairs()
     >>> pairs.add(np.array([0, 0, 1]), np.array([7, 7, 7]))
@@ -267,16 +267,16 @@ class DistinctPairs:
 
     @property
     def distinct(self) -> int:
-        """How many different pairs the people who are kept have."""
+        """How many different pairs the kept users have."""
         return int(self._settle().size)
 
     @property
     def share_of_people(self) -> float:
-        """How large a part of the people is kept."""
+        """The share of users that is kept."""
         return 0.5**self._halvings
 
     def records_of_kept(self, records: Integers) -> int:
-        """Return how many records the people who are kept have, given those of each."""
+        """Return how many records the kept users have, given the records by user."""
         return int(records[self._kept(np.arange(records.size))].sum())
 
     def _kept(self, users: NDArray[np.generic]) -> Flags:
@@ -315,7 +315,7 @@ class RecordCounts:
 
     @property
     def activity(self) -> ActivitySummary | None:
-        """How many records people have."""
+        """Records per user."""
         records_by_user = np.sort(self.records_by_user[self.records_by_user > 0])
         if not records_by_user.size:
             return None
@@ -325,7 +325,7 @@ class RecordCounts:
 
     @property
     def repeats(self) -> Repeats | None:
-        """How many records repeat a pair of person and item."""
+        """How many records repeat a pair of user and item."""
         if self._pairs is None or not self.records:
             return None
         distinct = self._pairs.distinct

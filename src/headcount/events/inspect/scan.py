@@ -89,7 +89,7 @@ class _Scan:
         self._of_items = roles.item != roles.user  # a user table names none
         self._users = ids_for(kind(roles.user), None, None, roles.user)
         if is_textual(kind(roles.user)):
-            self._users.codes(pa.array([""]))  # the first code is nobody's
+            self._users.codes(pa.array([""]))  # the first code stands for the empty text
         self._items: Callable[[pa.Array], Codes] = ids_for(kind(roles.item), None, None, roles.item).codes
         if log.has_catalogue:
             self._items = Listed(log.catalogue.as_type(kind(roles.item), roles.item)).codes

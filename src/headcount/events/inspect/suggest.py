@@ -40,7 +40,7 @@ _ITEMS = (
     "what", "title", "place", "url",
 )  # fmt: skip
 _USER_TABLE_COLUMNS = 4
-"""So many columns, none of which is called as items are or holds times: a row is about a person."""
+"""From so many columns on, without a usual name for items and without times, a row is a user."""
 
 _DELIMITERS = {";": ";", "\t": "\\t", "|": "|"}
 """What may part columns beside a comma, and how a flag says it."""
@@ -58,10 +58,10 @@ _NO_MONTH = "(1[3-9]|2[0-9]|3[01])"
 
 @dataclass(frozen=True)
 class Guess:
-    """What a file seems to hold: events, or people in rows; and which of its columns says what.
+    """The likely content of a file: events, or one user in each row; and the roles of its columns.
 
-    ``time_format`` is how ``when`` is written, None if that needs no telling; ``numbers`` is the notation of text
-    columns. ``doubt`` is what to look at.
+    ``time_format`` is the format of ``when``, None for ISO 8601; ``numbers`` is the notation of text columns.
+    ``doubt`` is for the curator to check.
     """
 
     reads: Literal["events", "people"]

@@ -1,10 +1,9 @@
 """Open connections and query objects of the caller (ADBC, DBAPI, DuckDB, Ibis): run once, rows cached.
 
-They are the caller's, with whatever transaction they are in, so nothing is known of what a second run would give.
-The same holds of an ADBC driver that Headcount knows nothing else of.
+They are in the caller's transaction, so a second run may give other rows; so may an unknown ADBC driver.
 
-Arrow's types are taken as they are declared. A DBAPI connection declares none that all drivers mean alike, so each
-of its values is read as text, by itself, as in a column of Python objects.
+Arrow's types are taken as they are declared. Types of DBAPI connections differ by driver, so Headcount reads each
+value as text, by itself, as in a column of Python objects.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Foreign(Database):
         return
 
     def explain(self, error: Exception) -> HeadcountError | None:
-        """Say what the driver says: which of its errors are about values, nobody knows."""
+        """Repeat the message of the driver, whose errors about values cannot be told from others."""
         if isinstance(error, HeadcountError):
             return None
         remedy = "see whether what you handed over can still be read, and check the table or query"

@@ -114,7 +114,7 @@ class Database(ABC):
             explained_error = self.explain(error)
             if explained_error is None:
                 raise
-            error.args = ()  # whoever digs for it finds no address either
+            error.args = ()  # it may hold the address
         else:
             return
         raise explained_error from None
@@ -259,7 +259,7 @@ class RowCache:
         self._kept: Source | None = None
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Read the given columns; whoever is first, and stops before the end, leaves nothing behind."""
+        """Read the given columns; a first pass that stops early leaves nothing behind."""
         return self._first(list(columns)) if self._kept is None else self._kept.batches(columns)
 
     def all(self) -> Source:

@@ -24,7 +24,7 @@ from headcount.events.sources.files import formats
 
 CONFINED = "HEADCOUNT_CONFINED"
 """If this variable of the environment is set, nothing is opened beside the file itself, whatever a view or a query
-of it says: for a server that reads what people upload."""
+of it says: for a server that reads uploaded files."""
 _WIDE = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT")  # as text: not all of them fit into what Arrow has
 _TIMES = ("DATE", "TIMESTAMP")
 _TABLES = (

@@ -1,8 +1,8 @@
 """Static query analysis: which parts of a SQL query let rows of one user affect rows of another.
 
-The promise is about one person's rows being there or not, so a query must not let them decide about another's.
-Whether it does cannot be decided in general: what a view, a function or a joined table holds is not in the words.
-So whoever releases from a query takes it for granted, and is told which of its words speak against it.
+The guarantee is about the rows of one user, so a query must not let them affect the rows of another. This cannot
+be decided in general: a view, a function or a joined table may hold anything. So a release from a query assumes it
+and names the parts of the query that speak against it.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Sqlite(Database):
             self._connection.execute("BEGIN")
 
     def relation(self, target: TableOrQuery) -> Relation:
-        """Look a table up, or describe a query by a view of it that nobody else sees."""
+        """Look a table up, or describe a query by a temporary view of it."""
         if target.table is not None:
             kind = self._kind(target)
             return Relation(target.quoted, self._columns(target.parts), is_steady=kind == "table")
