@@ -24,7 +24,7 @@ from headcount.events.encode.column_types import InexactError, cast_exactly, che
 from headcount.events.encode.text_columns import is_textual, plain_type, value_type
 from headcount.events.notation import PLAIN, Notation, Notations
 from headcount.events.sources.files.scalar import numbers, whole_numbers
-from headcount.events.times import TimeFormat, stamped
+from headcount.events.times import TimeFormat, read_moment, stamped
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": pc.equal, "==": pc.equal, "!=": pc.not_equal,
@@ -230,8 +230,8 @@ def time_window(time: str | None, since: str | None, until: str | None, clock: T
         raise UsageError(
             f"{param.since} and {param.until} need a time column", remedy=f"name it with {param.time('COL')}"
         )
-    start = None if since is None else clock.read_one(since, param.since)
-    end = None if until is None else clock.read_one(until, param.until)
+    start = None if since is None else read_moment(since, param.since)
+    end = None if until is None else read_moment(until, param.until)
     if start and end and (start.tzinfo is None) == (end.tzinfo is None) and start >= end:
         raise UsageError(f"{param.since(since)} is not before {param.until(until)}", remedy="swap or correct them")
     return [TimeWindow(time, start, end, clock)]

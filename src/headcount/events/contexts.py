@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from headcount._internal.arrays import Codes
 from headcount.errors import DataError, NotSelectedError, UsageError, param
-from headcount.events.encode.column_types import InexactError, cast_exactly, check_comparable, check_id_type
+from headcount.events.encode.column_types import InexactError, cast_exactly, check_column_type, check_comparable
 from headcount.events.encode.id_table import Listed, LookUp
 from headcount.events.encode.text_columns import is_text, plain_type, value_type
 from headcount.events.times import LABELS, Part, TimeFormat
@@ -120,7 +120,7 @@ headcount.rank, which select them first
 
     def check(self, type_of: Callable[[str], pa.DataType]) -> None:
         """Refuse a column that holds neither text nor whole numbers."""
-        check_id_type(type_of(self.columns[0]), "context", self.columns[0])
+        check_column_type(type_of(self.columns[0]), "context", self.columns[0])
 
     def listing(self, selected: Sequence[str] | Sequence[int]) -> Context:
         """Return the context with the values that were selected; there may be none."""

@@ -18,13 +18,7 @@ from headcount.errors import Parameter, UnknownNameError, UsageError, param
 from headcount.events.catalogue import Catalogue, UnknownCatalogue, absent_or_read, read_catalogue
 from headcount.events.conditions import Condition, described_conditions
 from headcount.events.contexts import Context, UnknownContext
-from headcount.events.encode.column_types import (
-    check_id_type,
-    check_times_type,
-    check_value_type,
-    id_type,
-    whole_ids,
-)
+from headcount.events.encode.column_types import check_column_type, id_type, whole_ids
 from headcount.events.encode.text_columns import sound_batch
 from headcount.events.log_parameters import KEPT, READERS
 from headcount.events.notation import Separators
@@ -74,12 +68,10 @@ class EventLog:
     def __post_init__(self) -> None:
         for column in self.columns:
             self.type_of(column)
-        for role, column in (("user", self.roles.user), ("item", self.roles.item)):
-            check_id_type(self.type_of(column), role, column)
-        if self.roles.times is not None:
-            check_times_type(self.type_of(self.roles.times), self.roles.times)
-        if self.roles.value is not None:
-            check_value_type(self.type_of(self.roles.value), self.roles.value)
+        roles = {"user": self.roles.user, "item": self.roles.item, "times": self.roles.times}
+        for role, name in (*roles.items(), ("values", self.roles.value)):
+            if name is not None:
+                check_column_type(self.type_of(name), role, name)
         for condition in self.conditions:
             condition.check(self.type_of(condition.column))
         if self.context is not None:

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Codes, Integers
-from headcount.errors import DataError, Parameter, UsageError, param
+from headcount.errors import DataError, UsageError, param
 from headcount.events.encode.text_columns import is_textual, plain_type, value_type
 from headcount.events.sources.files.kernels import scalar
 from headcount.events.sources.files.scalar import (
@@ -130,15 +130,6 @@ class TimeFormat:
         clocks = zone_named(self._zone_of(kind))
         return micros if clocks is None else int(clocks.meant(np.array([micros]))[0])
 
-    def read_one(self, text: str, option: Parameter) -> datetime:
-        """Read one public moment, given as ISO 8601 text; without an offset it is a wall-clock time."""
-        try:
-            return datetime.fromisoformat(text)
-        except (TypeError, ValueError) as error:
-            raise UsageError(
-                f"{option} must be an ISO 8601 time", given=text, remedy="for example 2026-03-01"
-            ) from error
-
     def _zone_of(self, kind: pa.DataType) -> str:
         own = kind.tz if pa.types.is_timestamp(kind) else None
         return self.zone or own or "UTC"
@@ -192,16 +183,18 @@ class TimeFormat:
         )
 
     def _origin(self) -> int:
-        text = str(self.pattern).removeprefix("min@")
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError as error:
-            raise UsageError(
-                f"the origin in {param.time_format} min@ORIGIN must be an ISO 8601 time",
-                given=text,
-                remedy="for example min@2012-01-01",
-            ) from error
-        return self.instant(moment, pa.null())
+        text, option = str(self.pattern).removeprefix("min@"), f"the origin in {param.time_format} min@ORIGIN"
+        return self.instant(read_moment(text, option, "min@2012-01-01"), pa.null())
+
+
+def read_moment(text: str, option: object, example: str = "2026-03-01") -> datetime:
+    """Read one public moment, given as ISO 8601 text; without an offset it is a wall-clock time."""
+    try:
+        return datetime.fromisoformat(text)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"{option} must be an ISO 8601 time", given=text, remedy=f"for example {example}"
+        ) from error
 
 
 def stamped(column: pa.Array) -> Moments:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Codes
 from headcount.errors import UsageError
-from headcount.events.encode.column_types import check_id_type, check_value_type, whole_ids
+from headcount.events.encode.column_types import check_column_type, whole_ids
 from headcount.events.encode.id_table import Ids, Listed, LookUp, ids_for
 from headcount.events.encode.text_columns import is_textual
 from headcount.events.grid import Grid, NumberBins, ValueBins
@@ -121,12 +121,12 @@ def check_table(log: EventLog, grid: Grid, groups: str | None) -> None:
     for column in (*grid.columns, *((groups,) if groups is not None else ())):
         log.type_of(column)
     if groups is not None:
-        check_id_type(log.type_of(groups), "group", groups)
+        check_column_type(log.type_of(groups), "group", groups)
     for bins in grid.bins:
         if isinstance(bins, ValueBins):
             _places(bins, log.type_of(bins.column))
         else:
-            check_value_type(log.type_of(bins.column), bins.column)
+            check_column_type(log.type_of(bins.column), "values", bins.column)
 
 
 def _codes_of_present(column: pa.Array, codes: Callable[[pa.Array], Codes]) -> Codes:
@@ -153,7 +153,7 @@ def _coder(bins: NumberBins | ValueBins, log: EventLog) -> Callable[[pa.Array], 
 
 def _places(bins: ValueBins, kind: pa.DataType) -> Callable[[pa.Array], Codes]:
     """Return how the listed values of a column are found; refuse a column of another type."""
-    check_id_type(kind, "value", bins.column)
+    check_column_type(kind, "value", bins.column)
     if is_textual(kind):  # as every number is in a CSV file, and a column without values
         listed = pa.array([str(value) for value in bins.values], pa.string())
     elif isinstance(bins.values[0], str):

@@ -8,6 +8,7 @@ since in a text column they would be other ids.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,16 +16,28 @@ import pyarrow as pa
 from headcount.errors import DataError
 from headcount.events.encode.text_columns import is_text, plain_type, sound, value_type
 
+_PURPOSES = {
+    "times": ("is to say how many records a row stands for", "cast it to whole numbers"),
+    "values": ("is to hold values", "cast it to numbers, or choose another column"),
+}
 
-def check_id_type(kind: pa.DataType, role: str, column: str) -> None:
-    """Refuse ids that are neither text nor whole numbers, nor fractions that may be whole."""
+
+def check_column_type(kind: pa.DataType, role: str, column: str) -> None:
+    """Refuse a type that does not fit a role: an id, unless the role is times or values; text fits every role.
+
+    >>> check_column_type(pa.date32(), "user", "day")
+    Traceback (most recent call last):
+    headcount.errors.DataError: column 'day' is to name the user but holds date32[day]; ids are text or whole \
+numbers; cast the column, or choose another one
+    """
     kind = value_type(kind)
-    if is_text(kind) or pa.types.is_integer(id_type(kind)) or pa.types.is_null(kind):
+    fits = is_text(kind) or pa.types.is_null(kind) or pa.types.is_integer(id_type(kind))
+    if fits or (role == "values" and (pa.types.is_floating(kind) or pa.types.is_decimal(kind))):
         return
-    raise DataError(
-        f"column {column!r} is to name the {role} but holds {plain_type(kind)}; ids are text or whole numbers",
-        remedy="cast the column, or choose another one",
-    )
+    id_purpose = f"is to name the {role}", "cast the column, or choose another one"
+    purpose, remedy = _PURPOSES.get(role, id_purpose)
+    ids = "" if role in _PURPOSES else "; ids are text or whole numbers"
+    raise DataError(f"column {column!r} {purpose} but holds {plain_type(kind)}{ids}", remedy=remedy)
 
 
 def id_type(kind: pa.DataType) -> pa.DataType:
@@ -63,27 +76,6 @@ def check_comparable(kind: pa.DataType, column: str, compare: Callable[[pa.Array
         ) from error
 
 
-def check_times_type(kind: pa.DataType, column: str) -> None:
-    """Refuse a number of records that is no whole number."""
-    kind = id_type(value_type(kind))
-    if not (pa.types.is_integer(kind) or is_text(kind) or pa.types.is_null(kind)):
-        raise DataError(
-            f"column {column!r} is to say how many records a row stands for but holds {plain_type(kind)}",
-            remedy="cast it to whole numbers",
-        )
-
-
-def check_value_type(kind: pa.DataType, column: str) -> None:
-    """Refuse a column that holds no numbers, before any row is read."""
-    kind = value_type(kind)
-    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    if not (numbers or is_text(kind) or pa.types.is_null(kind)):
-        raise DataError(
-            f"column {column!r} is to hold values but holds {plain_type(kind)}",
-            remedy="cast it to numbers, or choose another column",
-        )
-
-
 class InexactError(ValueError):
     """A value that the type cannot hold exactly."""
 
@@ -110,8 +102,6 @@ def cast_exactly(values: Sequence[str | int], kind: pa.DataType) -> pa.Array:
             return numbers.cast(wide)
         low, high = limits(kind)
         return pa.array([_whole(value, low, high) for value in values], wide)
-    if pa.types.is_boolean(kind):
-        return pa.array([_truth(value) for value in values], kind)
     return pa.array([_other(value, kind) for value in values], kind)
 
 
@@ -146,14 +136,12 @@ def _whole(value: str | int, low: int, high: int) -> int:
     return number
 
 
-def _truth(value: str | int) -> bool:
-    if str(value).lower() not in ("true", "false"):
+def _other(value: str | int, kind: pa.DataType) -> Any:
+    """Return a truth value, written in any case, or what Arrow makes of a text."""
+    text = str(value)
+    if pa.types.is_boolean(kind) and text.lower() not in ("true", "false"):
         raise InexactError(value)
-    return str(value).lower() == "true"
-
-
-def _other(value: str | int, kind: pa.DataType) -> pa.Scalar:
     try:
-        return pa.scalar(str(value)).cast(kind)
+        return text.lower() == "true" if pa.types.is_boolean(kind) else pa.scalar(text).cast(kind)
     except pa.ArrowException as error:
         raise InexactError(value) from error

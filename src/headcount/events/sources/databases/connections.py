@@ -14,7 +14,7 @@ import sqlite3
 import weakref
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -68,23 +68,25 @@ class ArrowConnection(Foreign):
 
     def stream(self, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Run it."""
-        if hasattr(self._given, "sql"):
-            for batch in self._given.sql(f"SELECT * FROM {relation.text}").to_arrow_reader(formats.BATCH_ROWS):
-                yield batch.select(schema.names)
-            return
-        with self._given.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM {relation.text}")
-            for batch in cursor.fetch_record_batch():
+        with self._reader(f"SELECT * FROM {relation.text}") as reader:
+            for batch in reader:
                 yield batch.select(schema.names)
 
     def _schema(self, text: str) -> pa.Schema:
         nothing = f"SELECT * FROM {text} WHERE 1 = 0"
         if hasattr(self._given, "sql"):
             refuse_text_files(nothing, dict(self._given.sql(VIEWS).fetchall()))
-            return self._given.sql(nothing).to_arrow_reader(1).schema
+        with self._reader(nothing) as reader:
+            return reader.schema
+
+    @contextmanager
+    def _reader(self, statement: str) -> Iterator[pa.RecordBatchReader]:
+        if hasattr(self._given, "sql"):
+            yield self._given.sql(statement).to_arrow_reader(formats.BATCH_ROWS)
+            return
         with self._given.cursor() as cursor:
-            cursor.execute(nothing)
-            return cursor.fetch_record_batch().schema
+            cursor.execute(statement)
+            yield cursor.fetch_record_batch()
 
 
 class PlainConnection(Foreign):
@@ -133,17 +135,17 @@ class Expression(Foreign):
 
     def stream(self, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         """Run it."""
-        given = self._given
-        of_ibis = hasattr(type(given), "to_pyarrow_batches")
-        reader = given.to_pyarrow_batches() if of_ibis else given.to_arrow_reader(formats.BATCH_ROWS)
-        for batch in reader:
+        for batch in self._reader(self._given):
             yield batch.select(schema.names)
 
     def _schema(self, text: str) -> pa.Schema:  # noqa: ARG002
-        given = self._given
+        return self._reader(self._given.limit(0)).schema
+
+    @staticmethod
+    def _reader(given: Any) -> pa.RecordBatchReader:
         if hasattr(type(given), "to_pyarrow_batches"):
-            return given.limit(0).to_pyarrow_batches().schema
-        return given.limit(0).to_arrow_reader(1).schema
+            return given.to_pyarrow_batches()
+        return given.to_arrow_reader(formats.BATCH_ROWS)
 
 
 class AnyDriver(ArrowConnection):

@@ -14,7 +14,7 @@ from typing import Literal, Self
 import pyarrow as pa
 
 from headcount.errors import UsageError
-from headcount.events.encode.column_types import check_id_type
+from headcount.events.encode.column_types import check_column_type
 from headcount.events.encode.text_columns import sound_batch, value_type
 from headcount.events.log import EventLog
 from headcount.events.sources.source import Source
@@ -56,7 +56,7 @@ class Coupling:
             return log, None
         kind = log.type_of(self.column)
         if self.rule == "attribute":
-            check_id_type(kind, "group", self.column)
+            check_column_type(kind, "group", self.column)
             return log, self.column
         clock = TimeFormat("s" if pa.types.is_integer(value_type(kind)) else None)
         clock.check(kind, self.column)
