@@ -128,11 +128,11 @@ def test_texts_in_a_tiny_table(values: list[str], tiny: int, room: int) -> None:
 
 def test_texts_with_equal_hashes_stay_distinct(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the kernel as plain Python with a hash that says the same of every text."""
-    from headcount.events.encode.kernels import intern
+    from headcount.events.encode import kernels
 
-    monkeypatch.setattr(intern, "hash_bytes", lambda *_: np.uint64(0xABCDEF0000000003))
+    monkeypatch.setattr(kernels, "hash_bytes", lambda *_: np.uint64(0xABCDEF0000000003))
     for name in ("_first_slots", "intern_text"):
-        monkeypatch.setattr(intern, name, cast("Any", getattr(intern, name)).py_func)
+        monkeypatch.setattr(kernels, name, cast("Any", getattr(kernels, name)).py_func)
     table = TextTable(slots=4, room=4)
     values = ["tea", "rye", "te", "tea", "", "teb", "rye", "tea\0"]
     values += [letters for size in (8, 9, 16, 19) for letters in _nearly("x" * size)]

@@ -26,8 +26,8 @@ from headcount.bounds.kernels import sort_rows
 from headcount.bounds.kernels.sort_rows import sort_numbers
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.catalogue import Catalogue
+from headcount.events.encode import kernels
 from headcount.events.encode.id_table import NumberTable, TextTable, secret_words
-from headcount.events.encode.kernels import keyed_hash
 from headcount.events.log import EventLog
 from headcount.events.roles import Roles
 from headcount.events.sources.source import TableSource
@@ -100,7 +100,7 @@ def test_evenly_spaced_numbers_spread_over_a_table(shift: int) -> None:
     assert longest_run(table._slots[1::2] >= 0) <= LONGEST_RUN
 
 
-@pytest.mark.parametrize("size", [*range(17), keyed_hash.SHORT - 1, keyed_hash.SHORT, keyed_hash.SHORT + 1, 999])
+@pytest.mark.parametrize("size", [*range(17), kernels.SHORT - 1, kernels.SHORT, kernels.SHORT + 1, 999])
 def test_texts_of_any_length_spread_over_a_table(size: int) -> None:
     """Also those for which there are not enough secret words, and those that differ in their length alone."""
     texts = [f"{number:x}" * (size // 4) + f"{number:04x}" for number in range(5_000)]
@@ -179,7 +179,7 @@ def test_every_process_and_every_table_draws_other_words() -> None:
         secret_words().tolist(),
         *(process.tolist() for process in tables),
     ]
-    assert len({word for words_of_process in words for word in words_of_process}) == 7 * keyed_hash.WORDS
+    assert len({word for words_of_process in words for word in words_of_process}) == 7 * kernels.WORDS
 
 
 def test_tables_draw_other_words_in_one_process() -> None:
@@ -191,7 +191,7 @@ def test_tables_draw_other_words_in_one_process() -> None:
 
 CONSTANT = Plant(
     "all tables have the same words", "events", "", "events.encode.id_table:secret_words",
-    "os.urandom(8 * keyed_hash.WORDS)", "bytes(8 * keyed_hash.WORDS)",
+    "os.urandom(8 * kernels.WORDS)", "bytes(8 * kernels.WORDS)",
 )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 Cells met are noted in a hash table whose slots are marked with the number of the run, so that it need not be
 cleared between users. A user chooses the cells, so their slots follow from a secret word: see
-:mod:`headcount.events.encode.kernels.keyed_hash`.
+:mod:`headcount.events.encode.kernels`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from headcount._internal.arrays import Codes, Draws, Flags, Integers
 from headcount._internal.compiled import Word, compiled, inlined, uint64
 from headcount.bounds.kernels import scratch
 from headcount.bounds.kernels.splitmix import GOLDEN, mix
-from headcount.events.encode.kernels.keyed_hash import hash_cell
+from headcount.events.encode.kernels import hash_cell
 
 MOST_OF_ONE, MOST_SQUARES = 1 << 30, 1 << 62
 """With more records of one column than that, or more squares, the squares are taken to sum to the latter."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Bytes, Draws, Integers
 from headcount._internal.compiled import Word, compiled
-from headcount.events.encode.kernels.keyed_hash import siphash
+from headcount.events.encode.kernels import siphash
 
 
 @compiled

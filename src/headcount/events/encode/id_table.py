@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Codes, Draws
 from headcount.errors import DataError
-from headcount.events.encode.kernels import intern, keyed_hash
+from headcount.events.encode import kernels
 from headcount.events.encode.text_columns import bytes_of, is_textual
 
 _WIDEST_RANGE = 1 << 26
@@ -86,7 +86,7 @@ class NumberTable:
         out = room_for_codes(values.size)
         row = 0
         while True:
-            row, self.size = intern.intern_numbers(
+            row, self.size = kernels.intern_numbers(
                 values, row, self._words, self._slots, self._ids, self.size, may_add, out
             )
             if row == values.size:
@@ -103,7 +103,7 @@ class NumberTable:
         self._slots = np.full(2 * slots, -1, dtype=np.int64)
         self._ids = np.empty(slots // 2, dtype=np.int64)
         out = np.empty(ids.size, dtype=np.int32)
-        intern.intern_numbers(ids, 0, self._words, self._slots, self._ids, 0, True, out)
+        kernels.intern_numbers(ids, 0, self._words, self._slots, self._ids, 0, True, out)
 
 
 class TextTable:
@@ -154,7 +154,7 @@ class TextTable:
         out = room_for_codes(len(texts))
         row = 0
         while True:
-            row, self.size = intern.intern_text(
+            row, self.size = kernels.intern_text(
                 data, offsets, row, self._words, self._slots, self._arena, self._ends, self.size, may_add, out
             )
             if row == out.size:
@@ -171,7 +171,7 @@ class TextTable:
         self._slots = np.zeros(slots, dtype=np.uint64)
         self._ends = np.empty(slots, dtype=np.int64)
         out = np.empty(ends.size - 1, dtype=np.int32)
-        intern.intern_text(self._arena, ends, 0, self._words, self._slots, self._arena, self._ends, 0, True, out)
+        kernels.intern_text(self._arena, ends, 0, self._words, self._slots, self._arena, self._ends, 0, True, out)
 
 
 def secret_words() -> Draws:
@@ -179,7 +179,7 @@ def secret_words() -> Draws:
 
     Without them a user could choose ids that meet in one place, and so decide how long a release takes.
     """
-    return np.frombuffer(bytearray(os.urandom(8 * keyed_hash.WORDS)), dtype=np.uint64)
+    return np.frombuffer(bytearray(os.urandom(8 * kernels.WORDS)), dtype=np.uint64)
 
 
 def raw_ids(ids: Ids) -> list[int | str]:
@@ -220,7 +220,7 @@ class LookUp(NamedTuple):
     def codes(self) -> Codes:
         """Return the code of each number."""
         out = room_for_codes(self.values.size)
-        intern.look_up(*self, out)
+        kernels.look_up(*self, out)
         return out
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from headcount._internal.arrays import Codes
 from headcount.errors import DataError
 from headcount.events.catalogue import NoCatalogue
+from headcount.events.encode import kernels
 from headcount.events.encode.cells import (
     Coder,
     GivenItems,
@@ -31,7 +32,6 @@ from headcount.events.encode.cells import (
     one_cell,
 )
 from headcount.events.encode.id_table import Ids, LookUp, ids_for, room_for_codes
-from headcount.events.encode.kernels import intern
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.sources.files.packed_store import PackedSource, Tally
@@ -213,10 +213,10 @@ class EncodedLog:
         items = self._cells.look_up(batch) if isinstance(self._cells, ListedItems) else None
         if items is not None and isinstance(contexts, LookUp):
             cells = room_for_codes(batch.num_rows)
-            return cells, *intern.look_up_cells(*items, *contexts, self.log.width, cells)
+            return cells, *kernels.look_up_cells(*items, *contexts, self.log.width, cells)
         cells = self._cells(batch) if items is None else items.codes()
         contexts = contexts.codes() if isinstance(contexts, LookUp) else contexts
-        return cells, *intern.combine(cells, contexts, self.log.width, cells)
+        return cells, *kernels.combine(cells, contexts, self.log.width, cells)
 
     def _coded(self, batch: pa.RecordBatch, contexts: LookUp | Codes | None) -> CodedBatch:
         roles = self.log.roles

@@ -19,7 +19,7 @@ from headcount.bounds.kernels.histories import (
     scratch_for,
     write_distinct_columns,
 )
-from headcount.events.encode.kernels.keyed_hash import hash_cell
+from headcount.events.encode.kernels import hash_cell
 
 
 class UserCountTable(NamedTuple):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Bytes
 from headcount._internal.compiled import Word, compiled, inlined, uint64
-from headcount.events.encode.kernels.keyed_hash import word_at
+from headcount.events.encode.kernels import word_at
 
 ROOM = 8
 """How many bytes more than it needs a column has: texts are written eight bytes at a time."""

@@ -1,1 +1,0 @@
-"""Compiled loops of ids and hash tables."""
