@@ -173,4 +173,4 @@ def test_rows_that_share_a_long_text_are_compared_without_writing_it_out() -> No
     for text, count in (("drink = tea", 1), ("drink != tea", rows), ("drink < xa", 1), ("drink > 3", 0)):
         condition = read_condition(text)
         assert condition.holds(batch).sum() == count
-        assert condition.tells(batch).sum() == (0 if ">" in text else rows + 1)
+        assert condition.is_decidable(batch).sum() == (0 if ">" in text else rows + 1)

@@ -49,7 +49,7 @@ class Condition(Protocol):
     def holds(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Say for each row whether it holds; a missing value never does."""
 
-    def tells(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+    def is_decidable(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Say for each row whether there is a value to tell by."""
 
     def __str__(self) -> str: ...
@@ -64,7 +64,7 @@ class Compared:
 
     >>> condition = read_condition("rating >= 4")
     >>> batch = pa.record_batch({"rating": [5, 3, None]})
-    >>> condition.holds(batch).tolist(), condition.tells(batch).tolist()
+    >>> condition.holds(batch).tolist(), condition.is_decidable(batch).tolist()
     ([True, False, False], [True, True, False])
     """
 
@@ -89,7 +89,7 @@ class Compared:
         """Compare each row."""
         return np.asarray(pc.fill_null(self._compared(batch.column(self.column)), fill_value=False), dtype=bool)
 
-    def tells(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+    def is_decidable(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Look for a value that can be compared."""
         return np.asarray(pc.is_valid(self._compared(batch.column(self.column))), dtype=bool)
 
@@ -168,7 +168,7 @@ class TimeWindow:
         since, until = (None if end is None else self.time.instant(end, kind) for end in (self.since, self.until))
         return since, until
 
-    def tells(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+    def is_decidable(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Look for a time."""
         return self.time.instants(batch.column(self.column))[1]
 

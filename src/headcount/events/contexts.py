@@ -43,7 +43,7 @@ class Context:
 
     @property
     def name(self) -> str:
-        """What to call it: ``weekday of time``, or the columns."""
+        """The name: ``weekday of time``, or the columns."""
         return f"{self.part} of {self.columns[0]}" if self.part else SEPARATOR.join(self.columns)
 
     @property

@@ -1,8 +1,8 @@
 """Public bins of a table's columns and their product grid: every record falls into one cell or none.
 
 Bins are declared, in a file or in words, before any record is read. Numbers are cut to the declared range and fall
-into half-open bins; values are listed one by one. What is missing, and what is not listed, is in no cell, unless
-there is a bin for everything else. Nothing about the grid comes from the data.
+into half-open bins; values are listed one by one. Missing and unlisted values are in no cell, unless there is
+a bin for everything else. Nothing about the grid comes from the data.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class NumberBins:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each bin is called."""
+        """The names of the bins."""
         pairs = zip(self.edges[:-1], self.edges[1:], strict=True)
         if self.is_whole:
             return tuple(f"{low}..{high - 1}" if high - low > 1 else f"{low}" for low, high in pairs)
@@ -100,7 +100,7 @@ compare with one of these, or add 30 to the edges of 'age'
 
 @dataclass(frozen=True)
 class ValueBins:
-    """One bin for each listed value, and with ``other`` one more for everything else, what is missing included.
+    """One bin for each listed value, and with ``other`` one more for everything else, missing values included.
 
     >>> ValueBins("job", ("clerk", "cook"), other=True).size
     3
@@ -117,7 +117,7 @@ class ValueBins:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each bin is called."""
+        """The names of the bins."""
         return (*map(str, self.values), *(("(other)",) if self.other else ()))
 
     def place(self, value: str | int | float) -> int:
@@ -290,7 +290,7 @@ def _values(column: str, given: Any) -> tuple[str, ...] | tuple[int, ...]:
 
 
 def _spelling(value: object) -> str:
-    """Return what is left of a value without capitals and the spaces around it."""
+    """Return a value without capitals and the spaces around it."""
     return str(value).strip().casefold()
 
 

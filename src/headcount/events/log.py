@@ -194,7 +194,7 @@ class EventLog:
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return what was asked of the log, under the names of the flags; never where it lies."""
+        """Return the parameters of the log, never its path."""
         names_items = self.roles.item != self.roles.user  # a user table names none
         described: dict[str, Any] = {} if isinstance(self.source, RowAsUserSource) else {"user": self.roles.user}
         described |= {"item": self.roles.item} if names_items else {}
@@ -375,7 +375,7 @@ def _parse_description(words: dict[str, Any]) -> tuple[Roles, Context | None, tu
 
 
 def check_log(log: object) -> None:
-    """Refuse what is no log."""
+    """Refuse any other object than a log."""
     if not isinstance(log, EventLog):
         raise UsageError(
             f"log must be an EventLog, not {type(log).__name__}", remedy="make one with headcount.read_events"

@@ -102,15 +102,12 @@ _NUMBERS = ("decimal", "thousands")
 """How text columns write numbers."""
 _READING = (*_NUMBERS, "time_format", "timezone", *TEXT, *_DATABASE, "drop_nulls")
 KEPT = ("user", "item", "context", "contexts", *_WINDOW, "times", "value", *_NUMBERS, "time_format", "timezone")
-"""What a store keeps of its log, beside the catalogue."""
+"""The parameters that a store keeps of its log, beside the catalogue."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader of logs: the function, what its files are called, and what can be said of them.
-
-    Files need what is ``needed``; only a store goes without.
-    """
+    """A reader of logs: the function, the name of its files, and its parameters, of which files need some."""
 
     home: str
     files: str
@@ -122,7 +119,7 @@ class Reader:
         return {name: FLAGS[name] for name in self.names}
 
     def read(self, events: Any, /, **arguments: Any) -> Any:
-        """Make the log, or open the source, that was said; what is said has been read as it is declared."""
+        """Make the log, or open the source, with arguments that were read as declared."""
         module, _, name = self.home.partition(":")
         return getattr(importlib.import_module(f"headcount.events.{module}"), name)(events, **arguments)
 

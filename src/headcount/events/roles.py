@@ -47,7 +47,7 @@ def read_roles(
     time_format: str | None = None,
     timezone: str | None = None,
 ) -> tuple[Roles, Context | None, tuple[Condition, ...]]:
-    """Read roles, context and conditions from what was asked for."""
+    """Read roles, context and conditions from the parameters of a log."""
     clock, numbers = TimeFormat(time_format, timezone), Notations.read(decimal, thousands)
     texts = [where] if isinstance(where, str) else where
     conditions: list[Condition] = [read_condition(text, numbers) for text in texts]
@@ -100,7 +100,7 @@ def read_range(value: str | None, given: Any) -> Range | None:
 
 
 def store_path(events: Any) -> str | os.PathLike[str] | None:
-    """Return the path of a packed store, if that is what is given, alone."""
+    """Return the path of a packed store, if one is given, alone."""
     if isinstance(events, list | tuple) and len(events) == 1:
         events = events[0]
     return events if is_store(events) else None

@@ -90,7 +90,7 @@ SELECTABLE: tuple[Selectable, ...] = (CONTEXTS, TAGS, ITEMS)
 
 
 def find_missing_lists(log: EventLog) -> tuple[Selectable, ...]:
-    """Return what is to be selected for a log, in that order."""
+    """Return the lists to be selected for a log, in that order."""
     return tuple(target for target in SELECTABLE if target.is_lacking(log))
 
 
@@ -151,7 +151,7 @@ class Named:
             there[there] = self._codes(column if there.all() else column.filter(pa.array(there))) >= 0
         return there
 
-    def tells(self, batch: pa.RecordBatch) -> Flags:
+    def is_decidable(self, batch: pa.RecordBatch) -> Flags:
         """Look for an item."""
         return np.array(pc.is_valid(whole_ids(batch.column(self.column))), dtype=bool)
 

@@ -66,7 +66,7 @@ class TagLog(EventLog):
         return cls.of_log(EventLog.of(records, items=resources, contexts=vocabulary))
 
     def describe(self) -> dict[str, Any]:
-        """Return what was asked of the log; the vocabulary by its digest, for it may be long."""
+        """Return the parameters of the log; the vocabulary by its digest, for it may be long."""
         described = super().describe()
         for name in ("item", "context", "contexts", "select_contexts", "context_of", "count"):
             described.pop(name, None)

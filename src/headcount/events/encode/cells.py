@@ -130,7 +130,7 @@ def check_table(log: EventLog, grid: Grid, groups: str | None) -> None:
 
 
 def _codes_of_present(column: pa.Array, codes: Callable[[pa.Array], Codes]) -> Codes:
-    """Return the codes of what is there, -1 for what is missing."""
+    """Return the codes of values, -1 where one is missing."""
     column = whole_ids(column)
     there = pc.is_valid(column)
     codes_of_rows = np.full(len(column), -1, dtype=np.int32)

@@ -50,7 +50,7 @@ def id_type(kind: pa.DataType) -> pa.DataType:
 
 
 def whole_ids(column: pa.Array) -> pa.Array:
-    """Return ids that are fractions as whole numbers, each by itself; what is no whole number is missing.
+    """Return ids that are fractions as whole numbers, one by one; any other number is missing.
 
     A data frame makes fractions of whole numbers as soon as one is missing. From 2⁵³ on (2²⁴ where there are 32
     bits) two ids may have become one, and two users one user: those are missing as well.

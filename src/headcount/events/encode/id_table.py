@@ -245,7 +245,7 @@ class Listed:
         self._table.codes(values)
 
     def codes(self, column: pa.Array) -> Codes:
-        """Return the place of each value, -1 for what is not listed."""
+        """Return the place of each value, -1 for an unlisted one."""
         matches = self.look_up(column)
         return self._table.codes(column, may_add=False) if matches is None else matches.codes()
 

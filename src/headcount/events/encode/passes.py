@@ -42,7 +42,7 @@ __all__ = ["COUNTED", "CodedBatch", "EncodedLog", "Reading", "Tally"]
 
 @dataclass(frozen=True)
 class Reading:
-    """What a pass makes of each row, beside who it is about: public, and the same for every row.
+    """The reading of each row, beside its user: public, and the same for every row.
 
     ``cells`` says what a cell is: an item of the catalogue ("listed"), an item that gets a code when it first
     comes up ("given"), one cell for all ("any"), or a cell of a grid. ``contexts`` says what becomes of the log's
@@ -146,7 +146,7 @@ class EncodedLog:
                 yield batch, self._contexts(batch)
 
     def _packed(self, source: PackedSource) -> Iterator[CodedBatch]:
-        """Read a store, whose cells are of item and context; what was met is known in the end."""
+        """Read a store, whose cells are of item and context; the tally is known in the end."""
         self.tally = Tally()
         for users, stored, times in source.entries():
             self.tally.rows += users.size
@@ -177,7 +177,7 @@ class EncodedLog:
         return batch
 
     def _valued(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Take what is no finite number for missing, where values are read."""
+        """Take any value but a finite number for missing, if values are read."""
         value = self.log.roles.value
         if value is None or not self.reading.values:
             return batch
@@ -255,7 +255,7 @@ T = TypeVar("T")
 _DEPTH = 2
 
 FEW_ROWS = 1 << 12
-"""Below so many rows, starting a thread takes longer than what it would do."""
+"""Below so many rows, starting a thread takes longer than its work."""
 
 
 def read_ahead(values: Iterator[T]) -> Iterator[T]:

@@ -1,6 +1,6 @@
 """The report of ``headcount check``: problems, activity and repeats, with exact numbers; not private.
 
-The statistics are in ``statistics``, the pass over the log in ``scan``.
+The counters of the statistics are here as well; the pass over the log is in ``scan``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Problem:
 
     @property
     def reason(self) -> str:
-        """What is wrong, with examples and what to do."""
+        """The problem, with examples and a remedy."""
         shown = ", ".join(map(str, self.examples))
         return self.what + (f": {shown}" if shown else "") + (f"; {self.remedy}" if self.remedy else "")
 
@@ -131,10 +131,10 @@ class Repeats:
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """What is in a log, and what of it would not be counted: exact numbers, for the curator's eyes only.
+    """The rows of a log that would and would not count: exact numbers, for the curator alone.
 
-    ``records`` of ``people`` would count. ``left_out`` are rows that can be read and that a condition leaves out,
-    which is no problem; a store with ``--times`` does not know them.
+    ``records`` of ``people`` would count. ``left_out`` is the number of rows that a condition drops, which is no
+    problem; a store with ``--times`` does not know it.
     """
 
     source: str

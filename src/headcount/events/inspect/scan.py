@@ -119,7 +119,7 @@ class _Scan:
         holds = [condition.holds(batch) for condition, _ in self._conditions]
         kept = np.logical_and.reduce(holds) if holds else np.ones(raw.num_rows, dtype=bool)
         if not kept.all():
-            decided = [condition.tells(batch) for condition, _ in self._conditions]
+            decided = [condition.is_decidable(batch) for condition, _ in self._conditions]
             refused = np.logical_or.reduce([flags & ~held for flags, held in zip(decided, holds, strict=True)])
             self._left_out += int(np.count_nonzero(refused))
             for (condition, unread), flags in zip(self._conditions, decided, strict=True):

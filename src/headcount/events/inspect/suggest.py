@@ -43,7 +43,7 @@ _USER_TABLE_COLUMNS = 4
 """From so many columns on, without a usual name for items and without times, a row is a user."""
 
 _DELIMITERS = {";": ";", "\t": "\\t", "|": "|"}
-"""What may part columns beside a comma, and how a flag says it."""
+"""Delimiters beside a comma, and their flag values."""
 
 _DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%d/%m/%y", "%m/%d/%y")
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
@@ -91,7 +91,7 @@ class DayOrder:
     second: bool = False
 
     def after(self, column: pa.Array) -> DayOrder:
-        """Return what is known after more values of the column."""
+        """Return the order after more values of the column."""
         import pyarrow as pa
 
         texts = column.cast(pa.large_string())
@@ -330,7 +330,7 @@ def _notation_flags(column: str, notation: Notation) -> str:
 
 
 class Preview(NamedTuple):
-    """What was seen of a source; ``rows`` is how many were looked at, ``whole`` whether that is all."""
+    """The columns and first rows of a source; ``rows`` were read, and ``whole`` says whether that is all."""
 
     source: str
     rows: int
@@ -341,7 +341,7 @@ class Preview(NamedTuple):
 
 
 def preview(source: Source, progress: Progress | None = None, *, most: int | None = None) -> Preview:
-    """Read rows, all or about ``most``: count what is missing, keep three, see what dates like 01/12/2010 mean."""
+    """Read rows, all or about ``most``: count nulls, keep three values, order days and months."""
     names = source.names
     nulls = dict.fromkeys(names, 0)
     first: dict[str, list[Any]] = {name: [] for name in names}

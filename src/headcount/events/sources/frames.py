@@ -100,7 +100,7 @@ _TYPES: Mapping[str, pa.DataType] = {
     "timestamp_ntz": pa.timestamp("us"),
     "void": pa.null(),
 }
-"""What each of Spark's types is declared as; a column of any other one plays no role here."""
+"""The declared type of each of Spark's types; a column of any other type plays no role here."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def is_spark_frame(events: object) -> bool:
 
 
 def _type(kind: Any) -> pa.DataType:
-    """Return what a Spark type is declared as; what is not known here as a type that no role takes.
+    """Return the declared type of a Spark type; of an unknown one a type that no role takes.
 
     >>> class Decimal: precision, scale, typeName = 10, 2, lambda self: "decimal"
     >>> _type(Decimal())

@@ -40,7 +40,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """The name in messages."""
 
     def type_of(self, column: str) -> pa.DataType | None:
         """Return the declared type of a column, known without reading rows; None if there is no such column."""
@@ -231,7 +231,7 @@ class RowAsUserSource:
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """The name in messages."""
         return self.source.name
 
     @property

@@ -31,7 +31,7 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*")
 _DRIVER = re.compile(r"[a-z0-9_]+")
 
 
-class Foreign(Database):
+class CallerConnection(Database):
     """Something that can be run once."""
 
     def __init__(self, given: Any, address: str = "") -> None:
@@ -60,10 +60,10 @@ class Foreign(Database):
 
     @abstractmethod
     def _schema(self, text: str) -> pa.Schema:
-        """Return what is declared of a table or query."""
+        """Return the declared columns of a table or query."""
 
 
-class ArrowConnection(Foreign):
+class ArrowConnection(CallerConnection):
     """A connection that hands over Arrow batches: of ADBC, or of DuckDB."""
 
     def stream(self, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -89,7 +89,7 @@ class ArrowConnection(Foreign):
             yield cursor.fetch_record_batch()
 
 
-class PlainConnection(Foreign):
+class PlainConnection(CallerConnection):
     """A connection of the DBAPI, whose rows are Python objects."""
 
     def stream(self, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -130,7 +130,7 @@ def _fetched(cursor: Any) -> list[Any]:
         connection.text_factory = decode
 
 
-class Expression(Foreign):
+class Expression(CallerConnection):
     """A relation of DuckDB's, or an expression of Ibis'."""
 
     def stream(self, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:  # noqa: ARG002

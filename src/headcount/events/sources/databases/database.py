@@ -50,7 +50,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Relation:
-    """What is selected from, its columns, and whether it is sure to give the same rows again."""
+    """A table, view or query, its columns, and whether it is sure to give the same rows again."""
 
     text: str
     columns: tuple[Column, ...]
@@ -142,7 +142,7 @@ class DatabaseSource:
 
     @classmethod
     def look_up(cls, database: Database, target: TableOrQuery) -> DatabaseSource:
-        """Look up what is asked of a database."""
+        """Look up a table or a query."""
         with database.explain_errors():
             relation = database.relation(target)
         return cls(database, target, relation, f"{database.shown} ({target.words})" if target else database.shown)
@@ -190,7 +190,7 @@ class DatabaseSource:
 
     @cached_property
     def assumes(self) -> tuple[str, ...]:
-        """What is taken for granted of a query."""
+        """The assumption about a query."""
         return () if self.target.query is None else (assumption(self.target.query, self.database.dialect),)
 
     def check_reachable(self) -> None:

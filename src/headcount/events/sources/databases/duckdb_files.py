@@ -104,7 +104,7 @@ class Duck(Database):
         self._connection.sql("SELECT 1 LIMIT 0").fetchall()
 
     def explain(self, error: Exception) -> HeadcountError | None:
-        """Tell a value that a query stumbles over from what is wrong with the query, the file or the machine."""
+        """Tell errors about values from errors of the query, the file or the machine."""
         duckdb, message = self._duckdb, self.message_of(error)
         if not isinstance(error, duckdb.Error | pa.ArrowException | OSError):
             return None

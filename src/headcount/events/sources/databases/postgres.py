@@ -3,7 +3,7 @@
 The server is reached as libpq does it: an address may leave out whatever ``PGHOST``, ``PGPASSWORD``, ``PGSERVICE``
 or ``~/.pgpass`` say. Rows come through ADBC in PostgreSQL's binary form.
 
-What a declared type is read as hangs on that type alone. Times outside of the years 1 to 9999 are missing: the
+The type of a column depends on its declared type alone. Times outside of the years 1 to 9999 are missing: the
 driver would take an infinite one for some moment in the past. Numbers of any size, UUIDs, JSON and network
 addresses are read as the text that PostgreSQL writes for them, which it can for every value.
 """

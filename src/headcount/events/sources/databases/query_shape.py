@@ -18,7 +18,7 @@ TAKEN = "the query looks at each person's rows by themselves"
 
 
 def assumption(query: str, dialect: str | None = None) -> str:
-    """Return what is taken for granted of a query.
+    """Return the assumption about a query.
 
     >>> assumption("SELECT customer, venue FROM visits WHERE venue <> 'till'")
     "the query looks at each person's rows by themselves"

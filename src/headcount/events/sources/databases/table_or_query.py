@@ -47,7 +47,7 @@ class TableOrQuery:
             raise UsageError(f"{where} is a database", remedy=_REMEDY)
 
     def refuse(self, where: str) -> None:
-        """Refuse a table or a query of what is no database."""
+        """Refuse a table or a query of any other source than a database."""
         if self:
             flag = param.query if self.table is None else param.table
             raise UsageError(f"{flag} is for databases, and {where} is none", remedy="leave it out")
@@ -71,7 +71,7 @@ class TableOrQuery:
 
     @property
     def words(self) -> str:
-        """What to call it."""
+        """The name in messages."""
         return "a query" if self.table is None else self.table
 
     @property
@@ -81,7 +81,7 @@ class TableOrQuery:
 
     @property
     def digest(self) -> str | None:
-        """What tells queries apart, without their words."""
+        """A digest of the query, which does not show its text."""
         if self.query is None:
             return None
         return "sha256:" + hashlib.sha256(self.query.strip().rstrip(";").encode()).hexdigest()

@@ -172,8 +172,8 @@ def format_of(path: str, given: bool = True) -> str:
 def reading(name: str, *, remote: bool = False, path: str | None = None) -> Iterator[None]:
     """Turn whatever goes wrong while reading into an error with the given name, and without the path.
 
-    What a damaged or wrong file can cause is the caller's to mend; a full or failing disk, or a remote store
-    that does not answer, is not.
+    A damaged or wrong file is a data error; a full or failing disk, or a remote store that does not answer, is an
+    error of the surroundings.
     """
     try:
         yield

@@ -52,7 +52,7 @@ _REMEDY = "pack it again"
 
 @dataclass
 class Tally:
-    """What one pass met, for the curator's eyes: never in a release."""
+    """The rows that one pass left out, for the curator alone: never in a release."""
 
     rows: int = 0
     outside_catalogue: int = 0
@@ -108,7 +108,7 @@ class PackedSource:
 
     @property
     def events(self) -> dict[str, Any]:
-        """What was asked of the log, under the names of the flags."""
+        """The parameters of the log."""
         return dict(self.description["events"])
 
     @property
@@ -123,12 +123,12 @@ class PackedSource:
 
     @property
     def tally(self) -> Tally:
-        """What was met when the store was packed."""
+        """The rows that were left out when the store was packed."""
         return Tally(**self.description["tally"])
 
     @property
     def assumes(self) -> tuple[str, ...]:
-        """What had to be taken for granted of what was packed."""
+        """The assumptions about the source of the store."""
         return tuple(map(str, self.description.get("assumes", ())))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
@@ -157,7 +157,7 @@ class PackedSource:
         self.refuse_if_changed()
 
     def refuse_if_changed(self) -> None:
-        """Refuse a store that is not what it was when it was opened, or packed."""
+        """Refuse a store that changed after it was opened, or packed."""
         if {name: _stamp(self.folder, name) for name in self.stamps} != self.stamps:
             raise DataError(
                 f"{self.name} changed while it was being read", remedy="wait until it is complete, then run again"
@@ -266,7 +266,7 @@ def _description(folder: Path) -> dict[str, Any]:
 
 
 def _check_description(source: PackedSource) -> None:
-    """Touch whatever will be looked up later, so that what is missing or odd shows now."""
+    """Read all that is looked up later, so that missing or odd entries show now."""
     description = source.description
     catalogue, tally = description["catalogue"], source.tally
     whole = [description["cells"], source.records, catalogue["crc32"]]

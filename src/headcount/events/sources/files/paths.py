@@ -194,7 +194,7 @@ def secrets_of(address: str) -> set[str]:
 
 
 def scrub(text: str, address: str) -> str:
-    """Return what a library said, on one line, not too long, and without what is secret in an address.
+    """Return the message of a library, on one line, shortened, and without the secrets of an address.
 
     >>> scrub("bad URI: postgresql://ann:s3cret@h/db", "postgresql://ann:s3cret@h/db")
     'bad URI: postgresql://h/db'

@@ -94,7 +94,7 @@ def iso_times(column: pa.Array) -> Moments:
 
 
 def times_by(column: pa.Array, read: Callable[[str], datetime]) -> Moments:
-    """Read texts that are times in a form of their own; ``read`` raises ValueError for what is none.
+    """Read texts that are times in a form of their own; ``read`` raises ValueError for any other text.
 
     Each text is read once. A keyed table codes them: Arrow's hash of texts has no key, so a user could flood it.
     """
