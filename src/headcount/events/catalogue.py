@@ -58,11 +58,7 @@ class Catalogue:
 
     @classmethod
     def of(
-        cls,
-        ids: Iterable[object],
-        labels: Iterable[object] | None = None,
-        *,
-        where: str = "the catalogue",
+        cls, ids: Iterable[object], labels: Iterable[object] | None = None, *, where: str = "the catalogue"
     ) -> Catalogue:
         """Check ids and labels and make a catalogue of them."""
         given = list(ids)

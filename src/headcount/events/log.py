@@ -22,24 +22,11 @@ from headcount.events.encode.column_types import check_column_type, id_type, who
 from headcount.events.encode.text_columns import sound_batch
 from headcount.events.log_parameters import KEPT, READERS
 from headcount.events.notation import Separators
-from headcount.events.roles import (
-    Range,
-    Roles,
-    clocks,
-    read_range,
-    read_roles,
-    refuse_packed,
-    store_path,
-)
+from headcount.events.roles import Range, Roles, clocks, read_range, read_roles, refuse_packed, store_path
 from headcount.events.sources.databases.table_or_query import TableOrQuery
 from headcount.events.sources.files.file_source import FileSource
 from headcount.events.sources.files.formats import TextOptions
-from headcount.events.sources.files.packed_store import (
-    PackedSource,
-    damaged,
-    open_store,
-    read_stored_catalogue,
-)
+from headcount.events.sources.files.packed_store import PackedSource, damaged, open_store, read_stored_catalogue
 from headcount.events.sources.source import RowAsUserSource, Source, TableSource, open_source, underlying_source
 from headcount.releases.formatting import some
 

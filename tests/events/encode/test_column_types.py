@@ -121,10 +121,7 @@ def test_a_condition_sees_the_whole_number() -> None:
     log = hc.read_events(_table([*SOUND, *ODD]), user="user", item="item", items=[1, 2], where="user >= 14.5")
     assert [
         int(value) for value in LocalEngine().measure(log, SampleRecords(1), SECRET).items.sensitive_values
-    ] == [
-        2,
-        2,
-    ]
+    ] == [2, 2]
 
 
 def test_other_types_are_refused_still() -> None:

@@ -20,20 +20,8 @@ from headcount.events.catalogue import NoCatalogue
 from headcount.events.contexts import SEPARATOR, Context
 from headcount.events.encode.id_table import Listed, ids_for
 from headcount.events.encode.passes import read_ahead
-from headcount.events.encode.text_columns import (
-    flat_batch,
-    is_text,
-    is_textual,
-    plain,
-)
-from headcount.events.inspect.report import (
-    ActivitySummary,
-    Checked,
-    FrequentTexts,
-    Problem,
-    RecordCounts,
-    percent,
-)
+from headcount.events.encode.text_columns import flat_batch, is_text, is_textual, plain
+from headcount.events.inspect.report import ActivitySummary, Checked, FrequentTexts, Problem, RecordCounts, percent
 from headcount.events.inspect.unreadable import (
     Unread,
     condition_column,

@@ -137,9 +137,7 @@ def with_best_delimiter(source: Source) -> tuple[Source, str | None]:
 
 
 def guess(
-    columns: Sequence[Mapping[str, Any]],
-    days: Mapping[str, DayOrder],
-    texts: Mapping[str, Sequence[str]] = {},
+    columns: Sequence[Mapping[str, Any]], days: Mapping[str, DayOrder], texts: Mapping[str, Sequence[str]] = {}
 ) -> Guess:
     """Guess what columns hold, as they were previewed, and how ``texts`` of them write numbers.
 

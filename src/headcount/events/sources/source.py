@@ -23,13 +23,7 @@ from headcount.errors import DataError, UsageError, param
 from headcount.events.sources import frames
 from headcount.events.sources.databases.table_or_query import NOTHING, TableOrQuery, open_database
 from headcount.events.sources.files.file_source import FileSource
-from headcount.events.sources.files.formats import (
-    BATCH_ROWS,
-    TextOptions,
-    declared,
-    format_from_name,
-    format_of,
-)
+from headcount.events.sources.files.formats import BATCH_ROWS, TextOptions, declared, format_from_name, format_of
 from headcount.events.sources.files.paths import files_at, redact
 from headcount.events.sources.frames import SparkSource, is_spark_frame
 from headcount.events.sources.spool import Spool, spool_input, spool_stream

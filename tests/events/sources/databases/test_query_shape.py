@@ -11,12 +11,7 @@ import pytest
 import headcount as hc
 from headcount.errors import UsageError
 from headcount.events.log import read_events
-from headcount.events.sources.databases.query_shape import (
-    TAKEN,
-    assumption,
-    crossings,
-    refuse_text_files,
-)
+from headcount.events.sources.databases.query_shape import TAKEN, assumption, crossings, refuse_text_files
 from headcount.events.sources.source import assumptions_of
 
 SINGLE = (

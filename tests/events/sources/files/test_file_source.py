@@ -18,11 +18,7 @@ from tests.events.conftest import exact_edges, exact_items
 
 WORDS: dict[str, Any] = {"user": "user", "items": ["rye", "tea"], "item": "item"}
 FILLED = {"user": pa.array([1, 2]), "item": pa.array(["tea", "rye"]), "place": pa.array(["F", "M"])}
-OTHERS = {
-    "item": pa.array([None, None]),
-    "place": pa.array([None, None]),
-    "user": pa.array([None, None]),
-}
+OTHERS = {"item": pa.array([None, None]), "place": pa.array([None, None]), "user": pa.array([None, None])}
 
 
 def _write_parquet(table: pa.Table, path: Path) -> Path:

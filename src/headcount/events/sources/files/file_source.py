@@ -19,13 +19,7 @@ import pyarrow.fs as pafs
 from headcount.errors import DataError, HeadcountError, UnknownNameError, UsageError
 from headcount.events.encode.column_types import whole_ids
 from headcount.events.encode.text_columns import is_text, plain_type, value_type
-from headcount.events.sources.files.formats import (
-    OPENERS,
-    Opened,
-    TextOptions,
-    parquet_chunks,
-    reading,
-)
+from headcount.events.sources.files.formats import OPENERS, Opened, TextOptions, parquet_chunks, reading
 from headcount.events.sources.spool import Spool
 
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
