@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +20,9 @@ import pyarrow.compute as pc
 from headcount.errors import DataError, Parameter, param
 from headcount.events.encode.text_columns import is_text, plain_type, sound_batch
 from headcount.events.notation import PLAIN, Notation, Notations
+from headcount.events.sources.files.file_source import FileSource
 from headcount.events.sources.files.scalar import numbers
-
-if TYPE_CHECKING:
-    from headcount.events.sources.source import Source
-
+from headcount.events.sources.source import Source
 
 Progress = Callable[[str, int, int | None], None]
 
@@ -85,24 +83,20 @@ class Guess:
 
 @dataclass(frozen=True)
 class DayOrder:
-    """Which of the two numbers that dates such as 01/12/2010 begin with was met above 12, so is no month."""
+    """Which of the first two numbers of dates such as 01/12/2010 is above 12 somewhere, so is no month."""
 
     first: bool = False
     second: bool = False
 
     def after(self, column: pa.Array) -> DayOrder:
         """Return the order after more values of the column."""
-        import pyarrow as pa
-
         texts = column.cast(pa.large_string())
-
-        def has_match(pattern: str) -> bool:
-            return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
-
-        first = self.first or has_match(rf"^\s*{_NO_MONTH}[/.-]")
-        return replace(
-            self, first=first, second=self.second or has_match(rf"^\s*[0-9]{{1,2}}[/.-]{_NO_MONTH}[/.-]")
+        patterns = rf"^\s*{_NO_MONTH}[/.-]", rf"^\s*[0-9]{{1,2}}[/.-]{_NO_MONTH}[/.-]"
+        flags = (
+            above or bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
+            for above, pattern in zip((self.first, self.second), patterns, strict=True)
         )
+        return DayOrder(*flags)
 
     def allows(self, pattern: str) -> bool:
         """Tell whether dates in this order may be written so."""
@@ -121,8 +115,6 @@ def begins_with_day_and_month(values: Iterable[str | None]) -> bool:
 
 def with_best_delimiter(source: Source) -> tuple[Source, str | None]:
     """Return a file as the delimiter reads it that makes most columns of it, and that delimiter if not a comma."""
-    from headcount.events.sources.files.file_source import FileSource
-
     if not isinstance(source, FileSource) or source.format != "csv" or source.text.delimiter is not None:
         return source, None
     best, delimiter_flag = source, None
