@@ -113,13 +113,13 @@ COUNTS = (
     ),
     Plant(
         "the records of heavy users are not cut", "counts", "lpa",
-        "methods.counts.simple_random:SimpleRandom.release",
-        "noised = noised_tables(",
-        "free = (engine or LocalEngine()).measure(log, SampleRecords(2**31 - 1), bytes(16))\n"
+        "methods.counts.simple_random:SimpleRandom.measure",
+        "return add_table_noise(",
+        "free = engine.measure(log, SampleRecords(2**31 - 1), bytes(16))\n"
         "    counts = type(counts)("
         + _resealed("free.items.sensitive_values", "counts.items") + ", "
         + _resealed("free.edges.sensitive_values", "counts.edges") + ")\n"
-        "    noised = noised_tables(",
+        "    return add_table_noise(",
     ),
     Plant(
         "the limit is that of the most active person", "counts", "adaptive",
@@ -130,7 +130,7 @@ COUNTS = (
         ")),",
     ),
     Plant(
-        "popularity is ranked without noise", "counts", "hpa", "methods.counts.hand_picked:HandPicked.release",
+        "popularity is ranked without noise", "counts", "hpa", "methods.counts.hand_picked:HandPicked.measure",
         'KeepTopScored(self.limit, scores)', 'KeepTopScored(self.limit, Noisy(sampled.items.sensitive_values, '
         'scores.distribution))',
     ),
@@ -158,15 +158,15 @@ COUNTS = (
         'laplace.confirm(scale, sensitivity.l1, within)', "scale /= 2",
     ),
     Plant(
-        "each table gets the whole budget", "counts", "sra", "methods.counts.simple_random:SimpleRandom.release",
+        "each table gets the whole budget", "counts", "sra", "methods.counts.simple_random:SimpleRandom.measure",
         'grants = split_among_stages(self.stages(log, grant.cost), grant)',
         'grant.spend(); grants = {each.name: Grant(grant.cost) for each in self.stages(log, grant.cost)}',
     ),
     Plant(
         "the story tells how many people there are", "counts", "sra",
-        "methods.counts.simple_random:SimpleRandom.release",
+        "methods.counts.simple_random:SimpleRandom.measure",
         "steps = [self",
-        f"engine = LocalEngine(); steps = [str({_USERS}), self",
+        f"steps = [str({_USERS}), self",
     ),
     Plant(
         "the scale-up sees exact sums", "counts", "dpsense", "methods.counts.dpsense:weighted",

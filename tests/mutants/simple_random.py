@@ -16,10 +16,10 @@ from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from headcount.events.sources.source import TableSource, open_source
 from headcount.methods.counts.simple_random import SimpleRandom
-from headcount.methods.counts.tables import noised_tables, release_of
 from headcount.methods.method import Method
 from headcount.noise import NoiseSource
 from headcount.releases.release import Release
+from tests.mutants.count_tables import noised_tables, release_of
 from tests.mutants.methods import HalfNoise, SpendsTwice
 from tests.reference.engine_in_parts import InParts
 
@@ -90,7 +90,7 @@ class CutsAtTheHeaviest(SimpleRandom):
         counts = (engine or LocalEngine()).measure(log, SampleRecords(most), noise.key())
         noised = noised_tables(log, counts, {"items": grant}, noise)
         tables = {"items": noised.tables["items"].select(["item", "label", "count"])}
-        whole = release_of(self, log, self.guarantee(grant), noised, bounded="", noise=noise, steps=[])
+        whole = release_of(self, log, self.guarantee(grant), noised, bounded="", noise=noise)
         return replace(whole, tables=tables, noise={})
 
 

@@ -22,11 +22,12 @@ from headcount.events.sources.source import TableSource
 from headcount.lab.audit.targets import target
 from headcount.lab.audit.targets_under_audit import Target
 from headcount.methods.counts.simple_random import SimpleRandom
-from headcount.methods.counts.tables import NoisyTables, at_most, noised_tables, release_of, table_of
+from headcount.methods.counts.tables import NoisyTables, at_most, table_of
 from headcount.methods.method import Method
 from headcount.noise import NoiseSource, noise_distribution_for
 from headcount.noise.stages import split_among_stages
 from headcount.releases.release import Release
+from tests.mutants.count_tables import noised_tables, release_of
 
 EVERYTHING = 1 << 20
 """A limit that no person of an audit reaches."""
@@ -75,7 +76,7 @@ class Parts(SimpleRandom):
         grants = self.paid(log, grant)
         counts = self.counted(log, noise, engine)
         noised = self.noised(log, counts, grants, noise)
-        release = release_of(self, log, guarantee, noised, bounded=at_most(self.limit, log), noise=noise, steps=())
+        release = release_of(self, log, guarantee, noised, bounded=at_most(self.limit, log), noise=noise)
         return self.finished(release, log, counts)
 
     def read(self, log: EventLog) -> EventLog:

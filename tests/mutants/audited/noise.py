@@ -13,9 +13,10 @@ from headcount.accounting.budget import Grant
 from headcount.bounds import BoundedCounts
 from headcount.bounds.linear_maps import take_places
 from headcount.events.log import EventLog
-from headcount.methods.counts.tables import NoisyTables, noised_tables
+from headcount.methods.counts.tables import NoisyTables
 from headcount.noise import NoiseSource, SeededNoise, add_noise
 from tests.mutants.audited.mutant import Mutant, Parts, by_hand
+from tests.mutants.count_tables import noised_tables
 
 
 @dataclass(frozen=True, kw_only=True)

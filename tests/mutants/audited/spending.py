@@ -17,13 +17,14 @@ from headcount.bounds.counts.sparse_user_counts import SparseCounts
 from headcount.bounds.scores.candidate_scores import count_scores
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
-from headcount.methods.counts.tables import NoisyTables, noised_tables
+from headcount.methods.counts.tables import NoisyTables
 from headcount.methods.rankings.ranking import Ranked
 from headcount.methods.rankings.top_k import DirectTopK
 from headcount.noise import NoiseSource
 from headcount.noise.selection.top_k import choose_top_k
 from headcount.releases.release import Release
 from tests.mutants.audited.mutant import Mutant, Parts, noised_with
+from tests.mutants.count_tables import noised_tables
 
 DELTA = Decimal("1e-6")
 

@@ -62,17 +62,16 @@ from headcount.bounds import (
 )
 from headcount.bounds.counts.top_item_counts import TopItemCounts
 from headcount.engines.engine import Engine
-from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.methods.counts.adaptive_steps import AdaptiveFacts, describe_steps
+from headcount.methods.counts.count_method import CountMethod
 from headcount.methods.counts.tables import (
     NoisyTables,
     activity_table,
     assumptions,
     at_most,
     interval_table,
-    release_of,
 )
 from headcount.methods.method import (
     EVERYTHING,
@@ -80,14 +79,12 @@ from headcount.methods.method import (
     ONE_ID,
     PUBLIC_CATALOGUE,
     Bounds,
-    Staged,
     What,
     describe_extent,
     tables_of,
 )
 from headcount.noise import NoiseSource, noise_norm
 from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
-from headcount.releases.release import Release
 
 ACTIVITY_SHARE = Decimal("0.05")
 PROFILE_SHARE = Decimal("0.03")
@@ -104,7 +101,7 @@ class AdaptiveMeasurements:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adaptive(Staged):
+class Adaptive(CountMethod[AdaptiveMeasurements]):
     """Release item and edge counts with the adaptive method.
 
     >>> from headcount.noise import SeededNoise
@@ -118,6 +115,7 @@ class Adaptive(Staged):
     name: ClassVar[str] = "adaptive"
     example: ClassVar[Mapping[str, int]] = {"limit": 3}
     foreseen: ClassVar[str] = "adaptive"
+    average: ClassVar[bool] = True
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (ActivityHistogram, WeightToThreshold, ClassProfile, TopItemCounts)
@@ -207,22 +205,6 @@ class Adaptive(Staged):
         laws = super().noise_distributions(log, priced)
         return {name: laws[name] for name in sorted(laws, key=lambda name: name == "activity")}
 
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Measure the histogram and the counts of both groups, and estimate all counts from them."""
-        measured = self.measure(log, grant, noise, engine or LocalEngine())
-        extent = self._describe_extent(log)
-        return release_of(
-            self,
-            log,
-            self.guarantee(grant),
-            self.estimate(log, measured),
-            bounded=extent,
-            noise=noise,
-            steps=(),
-            covers="true" if extent == EVERYTHING else "bounded",
-            average=True,
-        )
-
     def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> AdaptiveMeasurements:
         """Spend the grant: on histograms, on the counts of both groups, on a class profile and a refinement."""
         tables, stages = tables_of(self.what, log), self.stages(log, grant.cost)
@@ -241,12 +223,12 @@ class Adaptive(Staged):
         inference = measure_profile(log, inference, grants["shares"], grants.get("first"), noise, engine)
         return AdaptiveMeasurements(histograms, inference, grants)
 
-    def estimate(self, log: EventLog, measured: AdaptiveMeasurements) -> NoisyTables:
+    def estimate_tables(self, log: EventLog, noisy: AdaptiveMeasurements) -> NoisyTables:
         """Return the tables of all counts, from released values and public settings alone."""
-        inference = measured.inference
-        estimates, noisy = inference.infer(), inference.measurements.tables
+        inference = noisy.inference
+        estimates, groups = inference.infer(), inference.measurements.tables
         # item-context counts of records sum to their item, which rounding would end
-        rounded = self.integers or (inference.model.counts_whole and tuple(noisy) == ("items",))
+        rounded = self.integers or (inference.model.counts_whole and tuple(groups) == ("items",))
         if rounded:
             estimates = {table: _round_estimates(entry) for table, entry in estimates.items()}
         tables: dict[str, pa.Table] = {
@@ -254,22 +236,22 @@ class Adaptive(Staged):
             for table, entry in estimates.items()
         }
         distributions: dict[str, NoiseDistribution] = {
-            name: replace(entry.distribution, on=LIGHT_AND_HEAVY) for name, entry in noisy.items()
+            name: replace(entry.distribution, on=LIGHT_AND_HEAVY) for name, entry in groups.items()
         }
         threshold = inference.measurements.plan.bound.limit
         facts = AdaptiveFacts(
             log.counting, self.noise, self.limit is not None, self.at_most, self.integers, rounded
         )
-        histogram = measured.histograms[inference.table]
+        histogram = noisy.histograms[inference.table]
         return NoisyTables(
-            tables={**tables, "activity": activity_table(log.counting, measured.histograms)},
+            tables={**tables, "activity": activity_table(log.counting, noisy.histograms)},
             noise_distributions={**distributions, "activity": histogram.distribution},
-            steps=tuple(describe_steps(facts, histogram, inference.measurements, measured.grants)),
-            chosen={} if self.limit is not None else {table: {"limit": threshold} for table in noisy},
+            steps=tuple(describe_steps(facts, histogram, inference.measurements, noisy.grants)),
+            chosen={} if self.limit is not None else {table: {"limit": threshold} for table in groups},
         )
 
-    def _describe_extent(self, log: EventLog) -> str:
-        """Say how much of each person counts: all, but where a cap is given or people are in one context alone."""
+    def extent(self, log: EventLog, noisy: AdaptiveMeasurements) -> str:  # noqa: ARG002
+        """Say how much of each user counts: all, but where a cap is given or users are in one context alone."""
         whole = describe_extent(log)
         if self.at_most is None:
             return whole

@@ -51,7 +51,7 @@ from headcount.bounds.scores.candidate_scores import capped_total_scores
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import MOST_CELLS, EventLog
-from headcount.methods.counts.per_table import PerTableMethod, TableRelease
+from headcount.methods.counts.count_method import PerTableMethod, TableRelease
 from headcount.methods.counts.tables import NOUNS
 from headcount.methods.method import Bounds, describe_cost
 from headcount.noise import NoiseSource, add_noise, max_drawable_l1

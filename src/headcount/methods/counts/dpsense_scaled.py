@@ -43,8 +43,8 @@ from headcount.bounds.scores.candidate_scores import (
 )
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
+from headcount.methods.counts.count_method import TableRelease
 from headcount.methods.counts.dpsense import SensitivityControl, drawable, largest_limit, weighted
-from headcount.methods.counts.per_table import TableRelease
 from headcount.methods.method import Bounds, describe_cost
 from headcount.noise import NoiseSource
 from headcount.noise.selection.exponential import choose_candidate

@@ -46,29 +46,28 @@ from headcount.accounting.noise_distributions import NoiseKind
 from headcount.bounds import KeepTopScored, Noisy, SampleRecords, check_limit
 from headcount.bounds.counts.keep_top_scored import DeclaredScores
 from headcount.engines.engine import Engine
-from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
+from headcount.methods.counts.count_method import KeptRecords
 from headcount.methods.counts.public_scores import PublicScores
 from headcount.methods.counts.tables import (
+    NoisyCounts,
+    add_table_noise,
     assumptions,
     at_most,
-    noised_tables,
-    release_of,
     table_stages,
     were_kept,
 )
-from headcount.methods.method import OMITTED_BY_DEFAULT, Bounds, Staged, What, describe_cost
+from headcount.methods.method import OMITTED_BY_DEFAULT, Bounds, What, describe_cost
 from headcount.noise import NoiseSource, add_noise
 from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
-from headcount.releases.release import Release
 
 PUBLISHED_SHARES = {"scores": "0.1", "items": "0.45", "edges": "0.45"}
 DEFAULT_SHARES = {"scores": "0.3", "items": "0.35", "edges": "0.35"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class HandPicked(Staged):
+class HandPicked(KeptRecords):
     """Release item and edge counts with HPA.
 
     >>> from headcount.noise import SeededNoise
@@ -124,10 +123,8 @@ class HandPicked(Staged):
         scores = Stage("scores", Decimal(DEFAULT_SHARES["scores"]), sensitivity=moved)
         return normalize_split([scores, *tables], self.shares)
 
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Estimate popularity, pick each user's most popular records, and release their counts."""
-        guarantee = self.guarantee(grant)
-        engine = engine or LocalEngine()
+    def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> NoisyCounts:
+        """Estimate popularity, pick each user's most popular records, and add noise to their counts."""
         grants = split_among_stages(self.stages(log, grant.cost), grant)
         scores: Noisy | DeclaredScores
         if self.scores is None:
@@ -146,10 +143,7 @@ class HandPicked(Staged):
             )
             picked = "those about the items with the highest public scores"
         counts = engine.measure(log, KeepTopScored(self.limit, scores), noise.key())
-        noised = noised_tables(log, counts, grants, noise)
-        steps = [first, f"{were_kept(self.limit, log)}: {picked}."]
-        bounded = at_most(self.limit, log)
-        return release_of(self, log, guarantee, noised, bounded=bounded, noise=noise, steps=steps)
+        return add_table_noise(counts, grants, noise, [first, f"{were_kept(self.limit, log)}: {picked}."])
 
 
 def popularity(scores: Noisy) -> Noisy:

@@ -35,24 +35,22 @@ from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import NoiseKind
 from headcount.bounds import SampleRecords, check_limit
 from headcount.engines.engine import Engine
-from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
+from headcount.methods.counts.count_method import KeptRecords
 from headcount.methods.counts.tables import (
+    NoisyCounts,
+    add_table_noise,
     assumptions,
-    at_most,
-    noised_tables,
-    release_of,
     table_stages,
     were_kept,
 )
-from headcount.methods.method import Bounds, Staged, What
+from headcount.methods.method import Bounds, What
 from headcount.noise import NoiseSource
 from headcount.noise.stages import Stages, normalize_split, split_among_stages
-from headcount.releases.release import Release
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimpleRandom(Staged):
+class SimpleRandom(KeptRecords):
     """Release item and edge counts with SRA.
 
     >>> from headcount.noise import SeededNoise
@@ -86,12 +84,9 @@ class SimpleRandom(Staged):
         """Items and edges of one sample."""
         return normalize_split(table_stages(self.what, log, self.limit, self.noise, "0.5"), self.shares)
 
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Sample each user's records once, and release items and edges of that one sample."""
-        guarantee = self.guarantee(grant)
+    def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> NoisyCounts:
+        """Sample each user's records once, and add noise to the items and edges of that one sample."""
         grants = split_among_stages(self.stages(log, grant.cost), grant)
-        counts = (engine or LocalEngine()).measure(log, SampleRecords(self.limit), noise.key())
-        noised = noised_tables(log, counts, grants, noise)
+        counts = engine.measure(log, SampleRecords(self.limit), noise.key())
         steps = [self.story.format(were_kept=were_kept(self.limit, log))]
-        bounded = at_most(self.limit, log)
-        return release_of(self, log, guarantee, noised, bounded=bounded, noise=noise, steps=steps)
+        return add_table_noise(counts, grants, noise, steps)

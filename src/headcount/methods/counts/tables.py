@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Floats
-from headcount.accounting.budget import Grant
-from headcount.accounting.guarantee import Guarantee
+from headcount.accounting.budget import Cost, Grant
 from headcount.accounting.noise_distributions import NoiseDistribution, NoiseKind
 from headcount.adaptive.estimator import LEVEL
 from headcount.bounds import BoundedCounts, Counting, CountTable, Noisy, SampleRecords
@@ -22,17 +21,14 @@ from headcount.methods.counts import EDGES, ITEMS
 from headcount.methods.method import (
     ONE_ID,
     PUBLIC_CATALOGUE,
-    Method,
     What,
     describe_cost,
-    describe_filters,
     tables_of,
 )
 from headcount.noise import NoiseSource, add_noise
 from headcount.noise.stages import Stage
 from headcount.releases.intervals import Term, consistent_half_widths, half_width
 from headcount.releases.reconcile import Weights, reconcile
-from headcount.releases.release import Interval, Release
 
 Counts = Floats
 
@@ -90,46 +86,30 @@ class NoisyTables:
     chosen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-def release_of(
-    method: Method,
-    log: EventLog,
-    guarantee: Guarantee,
-    noised: NoisyTables,
-    *,
-    bounded: str,
-    noise: NoiseSource,
-    steps: Sequence[str],
-    covers: str = "bounded",
-    average: bool = False,
-) -> Release:
-    """Put a count release together."""
-    return Release(
-        method=method.name,
-        guarantee=guarantee,
-        noise=noised.noise_distributions,
-        tables=noised.tables,
-        contexts=log.context.labels if log.context and "edges" in noised.tables else None,
-        context_name=log.context.name if log.context and "edges" in noised.tables else None,
-        interval=Interval(level=LEVEL, covers=covers, average=average),
-        counts=log.counting,
-        bounded=bounded,
-        chosen=noised.chosen,
-        steps=(*describe_filters(log), *steps, *noised.steps),
-        catalogue=log.catalogue.digest,
-        simulated=not noise.is_private,
-    )
+@dataclass(frozen=True)
+class NoisyCounts:
+    """Noisy counts of each table, what was paid for them, and the steps before."""
+
+    tables: Mapping[str, Noisy]
+    costs: Mapping[str, Cost]
+    steps: tuple[str, ...] = ()
 
 
-def noised_tables(
-    log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource
-) -> NoisyTables:
-    """Spend each table's grant on its noise, reconcile items with edges, and attach intervals."""
+def add_table_noise(
+    counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource, steps: Sequence[str] = ()
+) -> NoisyCounts:
+    """Spend each table's grant on its noise."""
     noisy = {name: add_noise(getattr(counts, name), grants[name], noise) for name in NOUNS if name in grants}
-    values = {name: noisy_table.values.astype(np.float64) for name, noisy_table in noisy.items()}
-    distributions = {name: noisy_table.distribution for name, noisy_table in noisy.items()}
+    return NoisyCounts(noisy, {name: grants[name].cost for name in noisy}, tuple(steps))
+
+
+def estimate_tables(log: EventLog, noisy: NoisyCounts) -> NoisyTables:
+    """Reconcile items with edges, and attach intervals: from released values alone."""
+    values = {name: noisy_table.values.astype(np.float64) for name, noisy_table in noisy.tables.items()}
+    distributions = {name: noisy_table.distribution for name, noisy_table in noisy.tables.items()}
     widths = {name: half_width([Term(1.0, law)], LEVEL) for name, law in distributions.items()}
-    steps = [_noise_step(name, distributions[name], grants[name]) for name in noisy]
-    if len(noisy) == 2 and log.counting == "records":
+    steps = [_noise_step(name, distributions[name], noisy.costs[name]) for name in values]
+    if len(values) == 2 and log.counting == "records":
         weights = Weights.by_precision(
             items_variance=distributions["items"].variance,
             edges_variance=distributions["edges"].variance,
@@ -144,7 +124,7 @@ def noised_tables(
             "its count; this uses released numbers alone and costs nothing."
         )
     tables = {name: table_of(log, name, values[name], widths[name]) for name in values}
-    return NoisyTables(tables, distributions, tuple(steps))
+    return NoisyTables(tables, distributions, (*noisy.steps, *steps))
 
 
 def table_of(log: EventLog, name: str, counts: Counts, width: float | Counts) -> pa.Table:
@@ -201,5 +181,5 @@ def histogram_table(users: Floats, width: float, scope: str) -> pa.Table:
     )
 
 
-def _noise_step(name: str, distribution: NoiseDistribution, grant: Grant) -> str:
-    return f"Every {NOUNS[name]}, zeros included, got {distribution.in_words()}, paid with {describe_cost(grant)}."
+def _noise_step(name: str, distribution: NoiseDistribution, cost: Cost) -> str:
+    return f"Every {NOUNS[name]}, zeros included, got {distribution.in_words()}, paid with {describe_cost(cost)}."

@@ -44,7 +44,7 @@ from headcount.bounds.linear_maps import (
 from headcount.bounds.scores.candidate_scores import TAIL_SPREAD, tail_scores
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
-from headcount.methods.counts.per_table import TableRelease, UpToMaximum
+from headcount.methods.counts.count_method import TableRelease, UpToMaximum
 from headcount.methods.counts.tables import at_most, kept_up_to
 from headcount.methods.method import describe_cost
 from headcount.noise import NoiseSource, add_noise, can_draw

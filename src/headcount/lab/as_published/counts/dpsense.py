@@ -41,9 +41,9 @@ from headcount.bounds import Bounded, CountTable, Scored
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
+from headcount.methods.counts.count_method import TableRelease
 from headcount.methods.counts.dpsense import SHARES, SensitivityControl
 from headcount.methods.counts.dpsense_scaled import ScaledSensitivityControl
-from headcount.methods.counts.per_table import TableRelease
 from headcount.noise import NoiseSource
 
 

@@ -46,7 +46,7 @@ from headcount.bounds.linear_maps import fourier, head, inverse_fourier
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.lab.as_published.counts.laplace_hpa import largest_user
-from headcount.methods.counts.per_table import PerTableMethod, TableRelease, UpToMaximum
+from headcount.methods.counts.count_method import PerTableMethod, TableRelease, UpToMaximum
 from headcount.methods.counts.smoothing.random_groups import RandomGroups
 from headcount.methods.counts.smoothing.sampled_groups import SampledGroups, Sampling, check_sampling
 from headcount.methods.counts.smoothing.tuned_groups import TunedGroups

@@ -33,7 +33,7 @@ from headcount.bounds import Bounded, CountTable, SampleRecords, Sensitivity
 from headcount.bounds.linear_maps import group_sums
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
-from headcount.methods.counts.per_table import TableRelease, UpToMaximum
+from headcount.methods.counts.count_method import TableRelease, UpToMaximum
 from headcount.methods.counts.smoothing.grouping import Groups, random_order
 from headcount.methods.counts.tables import Counts, at_most, kept_up_to
 from headcount.methods.method import describe_cost

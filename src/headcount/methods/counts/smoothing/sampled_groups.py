@@ -42,7 +42,7 @@ from headcount.bounds.counts.sample_records import SampleUsers
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
-from headcount.methods.counts.per_table import TableRelease, UpToMaximum
+from headcount.methods.counts.count_method import TableRelease, UpToMaximum
 from headcount.methods.counts.smoothing.grouping import Groups, order_by
 from headcount.methods.counts.smoothing.random_groups import GROUP_SUMS, smoothed
 from headcount.methods.counts.tables import at_most, kept_up_to
