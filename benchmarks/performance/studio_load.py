@@ -29,8 +29,8 @@ import numpy as np
 
 from headcount.studio.access import Role
 from headcount.studio.settings import Limits, Settings
-from headcount.studio.store import sessions
-from headcount.studio.store.users import User
+from headcount.studio.store import credentials
+from headcount.studio.store.accounts import Account
 from headcount.studio.studio import Studio
 
 BUDGET, OWN, EPSILON_PER_RELEASE = Decimal(4), Decimal("0.2"), Decimal("0.05")
@@ -108,7 +108,7 @@ def lay_out(folder: Path, analysts: int, items: int, people: int) -> Desk:
     settings = Settings(folder / "desk", port=free_port(), limits=Limits(step_seconds=0.1))
     studio = Studio(settings)
     try:
-        cora = studio.users.create("cora", Role.CURATOR, "four words are good")
+        cora = studio.accounts.create("cora", Role.CURATOR, "four words are good")
         draws = np.random.default_rng(1)
         chosen = np.minimum(draws.zipf(1.4, 10 * people) - 1, items - 1)
         rows = "".join(f"u{row // 10},i{item}\n" for row, item in enumerate(chosen))
@@ -129,7 +129,7 @@ def lay_out(folder: Path, analysts: int, items: int, people: int) -> Desk:
         studio.releases.publish(curator, release.id)
         signed = {"cora": _session(studio, cora)}
         for number in range(analysts):
-            person, _ = studio.users.invite(curator, f"analyst-{number}", Role.ANALYST)
+            person, _ = studio.accounts.invite(curator, f"analyst-{number}", Role.ANALYST)
             studio.datasets.allow(curator, registered.id, person.id, str(OWN))
             signed[person.name] = _session(studio, person)
         return Desk(settings, registered.id, release.id, signed)
@@ -137,10 +137,10 @@ def lay_out(folder: Path, analysts: int, items: int, people: int) -> Desk:
         studio.stop()
 
 
-def _session(studio: Studio, person: User) -> dict[str, str]:
+def _session(studio: Studio, person: Account) -> dict[str, str]:
     """Sign somebody in, without the time that a password takes."""
     with studio.store.writing() as run:
-        begun = sessions.begin(run, person.id, time.time())
+        begun = credentials.begin_session(run, person.id, time.time())
     cookie = f"{studio.cookies.name}={studio.cookies.signed(begun.secret)}"
     return {"Cookie": cookie, "X-CSRF-Token": begun.csrf, "Origin": studio.settings.base_url}
 

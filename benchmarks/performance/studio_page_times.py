@@ -36,7 +36,7 @@ from headcount.releases.release import Release
 from headcount.studio.access import Role
 from headcount.studio.app import app_for_studio
 from headcount.studio.settings import Settings
-from headcount.studio.store import schema, sessions
+from headcount.studio.store import credentials, schema
 from headcount.studio.studio import Studio
 
 ITEMS = 100_000
@@ -109,13 +109,13 @@ def _furnished(studio: Studio, released: Release) -> tuple[str, str]:
     key, who, dataset = (uuid.uuid4().hex for _ in range(3))
     folder = released.save(studio.settings.releases / key)
     with studio.store.writing() as run:
-        run.execute(schema.users.insert().values(id=who, name="ann", role=str(Role.ANALYST), created=0.0))
+        run.execute(schema.accounts.insert().values(id=who, name="ann", role=str(Role.ANALYST), created=0.0))
         log = {"reads": "events", "source": {}, "flags": {}, "state": "open", "made_by": who, "created": 0.0}
         run.execute(schema.datasets.insert().values(id=dataset, name="visits", about="", **log))
         kept = {"folder": key, "digest": folder_digest(folder), "state": "published", "created": 1.0}
         columns = {"dataset": dataset, "owner": who, "family": "counts", "title": "A city", "note": ""}
         run.execute(schema.releases.insert().values(id=key, published=1.0, **columns, **kept))
-        begun = sessions.begin(run, who, time.time())
+        begun = credentials.begin_session(run, who, time.time())
     return key, studio.cookies.signed(begun.secret)
 
 

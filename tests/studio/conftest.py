@@ -47,7 +47,7 @@ class Browser(TestClient):
         """Return who this browser is, as the server sees it."""
         signed = self.cookies.get(self.studio.cookies.name, "")
         secret = signed.rpartition(".")[0]
-        session = self.studio.users.of_session(secret)
+        session = self.studio.accounts.of_session(secret)
         assert session is not None
         return session
 
@@ -89,14 +89,14 @@ def studio(tmp_path: Path) -> Iterator[Studio]:
 
 def people(studio: Studio) -> None:
     """Make the people that tests sign in as."""
-    from headcount.studio.security.passwords import hashed
-    from headcount.studio.store.users import _add_user
+    from headcount.studio.security.secrets import hashed
+    from headcount.studio.store.accounts import _add_account
 
     kept = _kept.setdefault(PASSWORD, "") or hashed(PASSWORD)
     _kept[PASSWORD] = kept
     with studio.store.writing() as run:
         for name, role in (("cora", Role.CURATOR), ("ann", Role.ANALYST), ("bob", Role.ANALYST)):
-            _add_user(run, name, role, 0.0, kept)
+            _add_account(run, name, role, 0.0, kept)
 
 
 _kept: dict[str, str] = {}
@@ -115,7 +115,7 @@ def published(studio: Studio) -> Studio:
 def publish(studio: Studio) -> None:
     """Open a dataset in a studio, and publish a release of it."""
     (studio.settings.files / "visits.csv").write_text(LOG, encoding="utf-8")
-    by_name = {user.name: user for user in studio.users.listed()}
+    by_name = {user.name: user for user in studio.accounts.listed()}
     cora = by_name["cora"].visitor()
     flags = {"user": "user", "item": "venue", "items": ["v0", "v1", "v2"]}
     dataset = studio.datasets.register(cora, name="visits", source={"files": ["visits.csv"]}, flags=flags)
@@ -158,11 +158,11 @@ def client(browser: Callable[..., Browser]) -> Callable[[Role | str | None], Bro
 
 def _session(studio: Studio, name: str) -> str:
     """Begin a session without the password, which takes its time."""
-    from headcount.studio.store import sessions
+    from headcount.studio.store import credentials
 
-    person = next(user for user in studio.users.listed() if user.name == name)
+    person = next(user for user in studio.accounts.listed() if user.name == name)
     with studio.store.writing() as run:
-        begun = sessions.begin(run, person.id, _now())
+        begun = credentials.begin_session(run, person.id, _now())
     return studio.cookies.signed(begun.secret)
 
 

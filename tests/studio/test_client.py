@@ -68,7 +68,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             studio.datasets.open(cora, dataset.id, epsilon="10")
             studio.datasets.allow(cora, dataset.id, ann.id or "", "3")
             mine, his = (
-                Client(base, studio.users.make_token(visitor_of(studio, name), "test")[1])
+                Client(base, studio.accounts.make_token(visitor_of(studio, name), "test")[1])
                 for name in ("ann", "bob")
             )
             key = put(studio, make(contexts=("Monday", "Friday")), title="Where people go")

@@ -33,11 +33,11 @@ from headcount.releases.release import Release, load
 from headcount.run.withhold import WithheldError
 from headcount.studio.access import NotAllowedError
 from headcount.studio.jobs import plan_pool, runner, tasks
-from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage
-from headcount.studio.jobs.job_request import CancelledError
+from headcount.studio.jobs.ipc import CancellationGate, CancelledError, ServerPipe, TaskMessage
 from headcount.studio.jobs.tasks import WorkerCharging
 from headcount.studio.jobs.worker import _run_task, _visible_error
 from headcount.studio.settings import Limits, Settings
+from headcount.studio.store import schema
 from headcount.studio.store.jobs import Job
 from headcount.studio.store.throttling import TooManyError
 from headcount.studio.studio import Studio
@@ -214,7 +214,7 @@ def test_quick_tasks_charge_nothing_and_stay_inside(studio: Studio) -> None:
     dataset, cora, ann = opened(studio), who(studio, "cora"), who(studio, "ann")
     studio.datasets.allow(cora, dataset.id, str(ann.id), "0.5")
     look = studio.work.run_quick_task
-    description = look(cora, "inspect", source={"files": ["visits.csv"]})
+    description = look(cora, "inspect", dataset=dataset.id)
     assert (description["rows"], description["reads"], description["flags"]) == (
         200,
         "events",
@@ -237,13 +237,16 @@ def test_quick_tasks_charge_nothing_and_stay_inside(studio: Studio) -> None:
     for kind in ("inspect", "columns"):
         with pytest.raises(NotAllowedError):
             look(ann, kind, dataset=dataset.id)
+    draft = studio.datasets.register(cora, name="draft", source={"files": ["visits.csv"]})
     for source in (
         {"files": ["../headcount.db"]},
         {"files": ["/etc/passwd"]},
         {"address": "duckdb:////etc/passwd"},
     ):
+        with studio.store.writing() as run:  # as if the studio had not refused it
+            run.execute(schema.datasets.update().where(schema.datasets.c.id == draft.id).values(source=source))
         with pytest.raises(HeadcountError):
-            look(cora, "inspect", source=source)
+            look(cora, "inspect", dataset=draft.id)
     warm = studio.work._plan_pool._idle[0]
     os.kill(warm.process.pid, signal.SIGKILL)
     warm.process.wait()

@@ -157,7 +157,7 @@ def test_half_open_connections_block_no_user(port: int, monkeypatch: pytest.Monk
 
 def begin_of_upload(studio: Studio, name: str, size: int) -> bytes:
     """Return the header of a request with a token and a body of this size."""
-    _, secret = studio.users.make_token(who(studio, name), "uploads")
+    _, secret = studio.accounts.make_token(who(studio, name), "uploads")
     return (
         f"POST /api/v1/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {secret}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {size}\r\n\r\n"

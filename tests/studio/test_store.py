@@ -12,10 +12,10 @@ import sqlalchemy as sa
 from headcount.errors import HeadcountError, RefusedError, SurroundingsError, UsageError
 from headcount.studio.access import Role, Visitor
 from headcount.studio.store import throttling
+from headcount.studio.store.accounts import Accounts
 from headcount.studio.store.audit_log import AuditLog
 from headcount.studio.store.database import StudioDatabase
-from headcount.studio.store.schema import audit_entries, sign_in_attempts, users
-from headcount.studio.store.users import Users
+from headcount.studio.store.schema import accounts, audit_entries, sign_in_attempts
 from tests.support import servers
 
 PASSWORD = "four words are good"
@@ -67,7 +67,7 @@ def test_many_write_at_once(store: StudioDatabase) -> None:
 
 
 def test_a_user_is_added_and_removed(store: StudioDatabase) -> None:
-    directory = Users(store)
+    directory = Accounts(store)
     first = directory.set_up()
     assert first is not None
     directory.accept(first, PASSWORD, "cora")
@@ -87,7 +87,7 @@ def test_a_user_is_added_and_removed(store: StudioDatabase) -> None:
 
 
 def test_one_name_is_one_user(store: StudioDatabase) -> None:
-    directory = Users(store)
+    directory = Accounts(store)
     curator = Visitor(role=Role.CURATOR)
 
     def invite(number: int) -> bool:
@@ -99,7 +99,7 @@ def test_one_name_is_one_user(store: StudioDatabase) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(invite, range(8))) == 1
-    assert _count(store, users) == 1
+    assert _count(store, accounts) == 1
 
 
 @pytest.mark.parametrize(
@@ -108,17 +108,17 @@ def test_one_name_is_one_user(store: StudioDatabase) -> None:
 def test_a_name_is_plain(tmp_path: Path, name: str) -> None:
     store = StudioDatabase(f"sqlite:///{tmp_path}/studio.db")
     if name == "ann\n":
-        assert Users(store).create(name, Role.ANALYST, PASSWORD).name == "ann"
+        assert Accounts(store).create(name, Role.ANALYST, PASSWORD).name == "ann"
     else:
         with pytest.raises(HeadcountError):
-            Users(store).create(name, Role.ANALYST, PASSWORD)
+            Accounts(store).create(name, Role.ANALYST, PASSWORD)
     store.close()
 
 
 def test_names_that_no_database_takes_are_nobodys(store: StudioDatabase) -> None:
     for name in ("ann\x00", "\ud800", "a" * 100_000):
         with pytest.raises(HeadcountError, match="not right"):
-            Users(store).sign_in(name, "x", "here")
+            Accounts(store).sign_in(name, "x", "here")
     assert _count(store, sign_in_attempts) == 12
 
 

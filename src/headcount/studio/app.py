@@ -1,4 +1,4 @@
-"""The FastAPI application: routers of all pages and of the API, with their access levels and middleware."""
+"""The FastAPI application: routers with access levels, middleware, static files and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
+from headcount.errors import UnknownNameError
 from headcount.studio import api, pages
-from headcount.studio.access import access_level_of
+from headcount.studio.access import AccessLevel, access_level_of, router_for
 from headcount.studio.security.middleware import SecurityMiddleware
-from headcount.studio.settings import Settings
 from headcount.studio.studio import Studio
-from headcount.studio.web import error_responses
-from headcount.studio.web.openapi import DocumentedFastAPI
+from headcount.studio.web import assets, error_responses
+from headcount.studio.web.json_api import DocumentedFastAPI
 from headcount.version import __version__
 
-
-def create_app(settings: Settings) -> FastAPI:
-    """Return the application of a studio that is made, or opened again, as the settings say."""
-    return app_for_studio(Studio(settings))
+_anyone = router_for(AccessLevel.ANYONE, include_in_schema=False)
 
 
 def app_for_studio(studio: Studio) -> FastAPI:
@@ -61,12 +59,40 @@ def routers() -> Iterator[APIRouter]:
     """Find the routers of all modules of pages and of the API."""
     for package in (api, pages):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not module.ispkg and not module.name.rpartition(".")[2].startswith("_"):
+            if not module.ispkg:
                 yield from importlib.import_module(module.name).ROUTERS
+    yield from ROUTERS
 
 
 def check_access_levels(router: APIRouter) -> None:
     """Refuse a router with a route that has no door."""
     for route in router.routes:
         if access_level_of(route) is None:
-            raise TypeError(f"{getattr(route, 'path', route)} has no door: make its router with access.door")
+            raise TypeError(f"{getattr(route, 'path', route)} has no door: make its router with access.router_for")
+
+
+@_anyone.get("/api/v1/openapi.json")
+def document(request: Request) -> JSONResponse:
+    """Return the OpenAPI document: anyone can read its content in the source."""
+    return JSONResponse(request.app.openapi())
+
+
+@_anyone.get("/static/{name:path}")
+def static(request: Request, name: str) -> Response:
+    """Send a file whose name contains the digest of its content, to be kept for ever."""
+    file = assets.asset(name)
+    if file is None:
+        raise UnknownNameError("there is no such file", remedy="load the page again")
+    headers = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(file.packed, media_type=file.media_type, headers=headers | {"Content-Encoding": "gzip"})
+    return Response(file.content, media_type=file.media_type, headers=headers)
+
+
+@_anyone.get("/alive")
+def alive() -> Response:
+    """Answer a page that lost its connection and checks whether the studio is back."""
+    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+
+
+ROUTERS = (_anyone,)

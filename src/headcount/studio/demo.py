@@ -25,7 +25,7 @@ _REQUESTS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 def fill_demo(studio: Studio) -> None:
     """Put the made-up city into a studio that is new, before it is served."""
-    accounts = {role: studio.users.create(name, role, PASSWORD) for role, name in ACCOUNTS.items()}
+    accounts = {role: studio.accounts.create(name, role, PASSWORD) for role, name in ACCOUNTS.items()}
     curator = accounts[Role.CURATOR].visitor()
     checkins(studio.settings.files, users=20_000, venues=300, events=500_000)
     city = studio.datasets.register(

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from headcount.errors import CallerError, SurroundingsError, UsageError
-from headcount.studio.security.secret_tokens import fresh_id
+from headcount.studio.security.secrets import fresh_id
 from headcount.studio.settings import Settings
 
 FOLDER = "uploads"

@@ -86,7 +86,7 @@ def test_nor_does_one_where_the_store_is_postgresql(tmp_path: Path) -> None:
 
 def test_a_server_that_breaks_is_noticed(app: FastAPI, client: Client) -> None:
     asks = client(Role.CURATOR)
-    asks.studio.users.tokens = lambda _visitor: 1 / 0  # type: ignore[method-assign,assignment,return-value]
+    asks.studio.accounts.tokens = lambda _visitor: 1 / 0  # type: ignore[method-assign,assignment,return-value]
     with pytest.raises(AssertionError):
         _send_generated(asks, 50, among="/api/v1/account/tokens")
 
@@ -130,7 +130,7 @@ def _ids(studio: Studio) -> list[str]:
     request: dict[str, Any] = {"family": "counts", "asked": {"epsilon": "1"}}
     jobs = [studio.jobs.ask(ann, dataset=dataset.id, **request).id for dataset in studio.datasets.listed(ann)]
     releases = [dataset.id for dataset in studio.releases.listed(cora)]
-    return [*datasets, *jobs, *releases, *(user.id for user in studio.users.listed())]
+    return [*datasets, *jobs, *releases, *(user.id for user in studio.accounts.listed())]
 
 
 def _request(case: Any, asks: Browser) -> dict[str, Any]:

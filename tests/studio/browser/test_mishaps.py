@@ -27,7 +27,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     def make(port: int) -> FastAPI:
         studio = Studio(Settings(folder, port=port))
         (folder / "files" / "visits.csv").write_text(f"user,venue\n{VISITS}", encoding="utf-8")
-        cora = studio.users.create("cora", Role.CURATOR, PASSWORD).visitor()
+        cora = studio.accounts.create("cora", Role.CURATOR, PASSWORD).visitor()
         flags = {"user": "user", "item": "venue", "items": "rye,tea"}
         shop = studio.datasets.register(cora, name="shop", source={"files": ["visits.csv"]}, flags=flags)
         studio.datasets.open(cora, shop.id, epsilon="3")
@@ -142,7 +142,7 @@ def test_a_session_that_ended_leads_to_the_sign_in_and_back(cora: Visit, studio:
 
 def plan(visit: Visit, studio: Studio, epsilon: str) -> Page:
     """Open a plan, and type an ε."""
-    curator = next(user for user in studio.users.listed() if user.name == "cora").visitor()
+    curator = next(user for user in studio.accounts.listed() if user.name == "cora").visitor()
     shop = next(user for user in studio.datasets.listed(curator) if user.name == "shop")
     page = visit.go(f"/datasets/{shop.id}/plan?family=counts")
     page.locator("#field-epsilon").fill(epsilon)

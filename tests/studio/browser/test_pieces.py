@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse
 from headcount.accounting.guarantee import Guarantee
 from headcount.errors import UsageError
 from headcount.studio.access import Role, Visitor
-from headcount.studio.pages.assets import ROUTERS
+from headcount.studio.app import ROUTERS
 from headcount.studio.security.middleware import HEADERS
 from headcount.studio.settings import Settings
 from headcount.studio.web import templates

@@ -40,7 +40,7 @@ def long_list(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     def make(port: int) -> FastAPI:
         studio = Studio(Settings(tmp_path_factory.mktemp("long"), port=port))
-        cora = studio.users.create("cora", Role.CURATOR, PASSWORD).visitor()
+        cora = studio.accounts.create("cora", Role.CURATOR, PASSWORD).visitor()
         flags = {"user": "user", "item": "item", "items": "a,b"}
         (studio.settings.files / "log.csv").write_text("user,item\nu,a\n", encoding="utf-8")
         held = studio.datasets.register(cora, name="long", source={"files": ["log.csv"]}, flags=flags)

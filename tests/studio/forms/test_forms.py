@@ -22,7 +22,7 @@ from headcount.methods.family import Family, Listed
 from headcount.methods.registry import FAMILIES
 from headcount.methods.request import ChargedRequest, flags_of, request_of
 from headcount.studio import forms
-from headcount.studio.forms.posted_form import read_request
+from headcount.studio.forms.parameter_fields import implied_fields
 from headcount.studio.studio import Studio
 from tests.studio.conftest import Browser
 from tests.studio.support.releases import visitor_of
@@ -47,6 +47,13 @@ POSTED: dict[str, dict[str, str]] = {
     "neighbours": {"epsilon": "4", "method": "co-counts", "limit": "3", "options.sampling": "hpa"},
 }
 """A form of each family, filled in."""
+
+
+def read_request(family: Family, sent: forms.Posted) -> dict[str, Any]:
+    """Read the form of a request: the fields of its method, and implied ones."""
+    method = next(iter(sent.get("method", ())), "") or None
+    fields = forms.fields_for_method(forms.fields_of(family), method, family)
+    return {**forms.read_posted(fields, sent), **implied_fields(family)}
 
 
 def _by_form(family: Family) -> ChargedRequest:

@@ -17,8 +17,7 @@ from headcount.errors import HeadcountError, UnknownNameError, UsageError
 from headcount.events.sources.databases.connections import AnyDriver
 from headcount.studio.access import AccessLevel, Role, Visitor, access_level_of
 from headcount.studio.app import routers
-from headcount.studio.jobs.ipc import TaskMessage
-from headcount.studio.jobs.job_request import split_request
+from headcount.studio.jobs.ipc import TaskMessage, split_request
 from headcount.studio.jobs.tasks import request_for
 from headcount.studio.jobs.worker import _without_paths
 from headcount.studio.settings import Settings

@@ -55,7 +55,7 @@ def test_the_oldest_curator_is_let_in_again_when_all_passwords_are_lost(studio: 
     opened = Browser(app_for_studio(studio))
     opened.post(link, data={"name": "cora", "password": PASSWORD})
     assert (opened.visitor().name, opened.visitor().role) == ("cora", Role.CURATOR)
-    assert len(studio.users.listed()) == 3
+    assert len(studio.accounts.listed()) == 3
 
 
 def test_one_signs_in_and_out(browser: Callable[[], Browser]) -> None:
@@ -85,7 +85,7 @@ def test_a_token_is_shown_once_and_works_until_it_is_revoked(
     del program.headers["origin"]
     program.headers["authorization"] = f"Bearer {secret}"
     assert program.get("/account").status_code == 200
-    (token,) = ann.studio.users.tokens(ann.visitor())
+    (token,) = ann.studio.accounts.tokens(ann.visitor())
     assert token.last_used is not None
     assert secret not in ann.studio.settings.data.joinpath("studio.db").read_bytes().decode("latin-1")
     ann.post(f"/account/tokens/{token.id}/revoke")

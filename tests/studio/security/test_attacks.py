@@ -17,12 +17,12 @@ from itsdangerous import Signer
 from headcount.errors import HeadcountError
 from headcount.studio.access import AccessLevel, Role, router_for
 from headcount.studio.app import app_for_studio
-from headcount.studio.security import passwords
+from headcount.studio.security import secrets as passwords
 from headcount.studio.security.middleware import HEADERS, SecurityMiddleware
 from headcount.studio.settings import Limits, Settings
-from headcount.studio.store import sessions, throttling
-from headcount.studio.store import users as people_module
-from headcount.studio.store.users import Users
+from headcount.studio.store import accounts as accounts_module
+from headcount.studio.store import credentials, throttling
+from headcount.studio.store.accounts import Accounts
 from headcount.studio.studio import Studio
 from tests.studio.conftest import PASSWORD, Browser, people
 
@@ -44,12 +44,12 @@ def _with_cookie(browser: Browser, value: str) -> Browser:
 
 def test_a_token_of_another_user_does_not_exist(client: Client) -> None:
     ann, bob = client("ann"), client("bob")
-    token, _ = ann.studio.users.make_token(ann.visitor(), "mine")
+    token, _ = ann.studio.accounts.make_token(ann.visitor(), "mine")
     theirs = bob.delete(f"/api/v1/account/tokens/{token.id}")
     none = bob.delete(f"/api/v1/account/tokens/{'0' * 32}")
     assert theirs.status_code == none.status_code == 404
     assert theirs.json() == none.json()
-    assert ann.studio.users.tokens(ann.visitor())[0].revoked is None
+    assert ann.studio.accounts.tokens(ann.visitor())[0].revoked is None
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_the_ways_into_a_demo_are_there_in_a_demo_alone(browser: Opened) -> None
 
 def test_no_credential_is_stored_in_the_clear(client: Client) -> None:
     cora = client("cora")
-    _, token = cora.studio.users.make_token(cora.visitor(), "notebook")
+    _, token = cora.studio.accounts.make_token(cora.visitor(), "notebook")
     link = cora.post("/api/v1/people", json={"name": "dora"}).json()["link"].rpartition("/")[2]
     session = _cookie(cora).rpartition(".")[0]
     held = b"".join(path.read_bytes() for path in cora.studio.settings.data.glob("studio.db*"))
@@ -142,7 +142,7 @@ def test_a_name_is_never_part_of_a_statement(client: Client, browser: Opened, na
     cora = client("cora")
     assert cora.post("/api/v1/people", json={"name": name + "'"}).status_code in (400, 422)
     assert cora.get("/deeds", params={"person": name}).status_code in (200, 404, 422)
-    assert len(cora.studio.users.listed()) == 3
+    assert len(cora.studio.accounts.listed()) == 3
 
 
 def test_user_input_is_shown_as_text(client: Client, browser: Opened) -> None:
@@ -190,7 +190,7 @@ def test_a_line_end_makes_no_header(browser: Opened, place: str) -> None:
 def test_another_site_changes_nothing(client: Client, changed: dict[str, str], address: str) -> None:
     ann = client("ann")
     assert ann.post(address, data={"label": "x"}, headers=changed).status_code == 403
-    assert ann.studio.users.tokens(ann.visitor()) == []
+    assert ann.studio.accounts.tokens(ann.visitor()) == []
 
 
 def test_who_names_no_origin_needs_no_session(client: Client) -> None:
@@ -214,7 +214,7 @@ def test_a_form_shows_the_token_in_a_field(client: Client) -> None:
     assert ann.post("/account/tokens", data={"label": "x", "csrf": token}).status_code == 200
     assert ann.post("/account/tokens", files={"label": (None, "y"), "csrf": (None, token)}).status_code == 200
     assert ann.post("/account/tokens", files={"label": (None, "z"), "csrf": ("file", token)}).status_code == 403
-    assert len(ann.studio.users.tokens(ann.visitor())) == 2
+    assert len(ann.studio.accounts.tokens(ann.visitor())) == 2
 
 
 def test_another_site_cannot_sign_in_a_user(browser: Opened) -> None:
@@ -266,9 +266,9 @@ def test_a_key_that_was_cut_off_signs_nothing(tmp_path: Path) -> None:
 
 def test_a_session_ends(studio: Studio) -> None:
     now = [1000.0]
-    clocked = Users(studio.store, lambda: now[0])
+    clocked = Accounts(studio.store, lambda: now[0])
     begun = clocked.sign_in("ann", PASSWORD, "here")
-    now[0] += sessions.SESSION_SECONDS - 1
+    now[0] += credentials.SESSION_SECONDS - 1
     assert clocked.of_session(begun.secret) is not None
     now[0] += 2
     assert clocked.of_session(begun.secret) is None
@@ -276,10 +276,10 @@ def test_a_session_ends(studio: Studio) -> None:
 
 def test_an_invitation_ends_and_is_taken_up_once(studio: Studio) -> None:
     now = [1000.0]
-    clocked = Users(studio.store, lambda: now[0])
+    clocked = Accounts(studio.store, lambda: now[0])
     cora = next(user for user in clocked.listed() if user.name == "cora").visitor()
     _, late = clocked.invite(cora, "dora", Role.ANALYST)
-    now[0] += people_module.INVITATION_SECONDS + 1
+    now[0] += accounts_module.INVITATION_SECONDS + 1
     with pytest.raises(HeadcountError, match="no longer"):
         clocked.accept(late, PASSWORD)
     _, secret = clocked.invite(cora, "eve", Role.ANALYST)
@@ -298,14 +298,16 @@ def test_an_invitation_ends_and_is_taken_up_once(studio: Studio) -> None:
 
 def test_a_leaked_token_changes_no_access(browser: Opened, published: Studio) -> None:
     """An invitation, a new password, an account let in again or an allowance would outlive its revocation."""
-    studio, cora = published, next(user for user in published.users.listed() if user.name == "cora")
+    studio, cora = published, next(user for user in published.accounts.listed() if user.name == "cora")
     with studio.store.writing() as run:
-        people_module._add_user(run, "dan", Role.CURATOR, 0.0, None)
-    studio.users.disable(cora.visitor(), next(user.id for user in studio.users.listed() if user.name == "ann"))
-    listed = {user.name: user for user in studio.users.listed()}
+        accounts_module._add_account(run, "dan", Role.CURATOR, 0.0, None)
+    studio.accounts.disable(
+        cora.visitor(), next(user.id for user in studio.accounts.listed() if user.name == "ann")
+    )
+    listed = {user.name: user for user in studio.accounts.listed()}
     dataset = studio.datasets.listed(cora.visitor())[0].id
     members = studio.datasets.members(cora.visitor(), dataset)
-    _, secret = studio.users.make_token(listed["cora"].visitor(), "leaked")
+    _, secret = studio.accounts.make_token(listed["cora"].visitor(), "leaked")
     opened, bearer = browser(), {"authorization": f"Bearer {secret}"}
     del opened.headers["origin"]
     bob = listed["bob"].id
@@ -324,21 +326,21 @@ def test_a_leaked_token_changes_no_access(browser: Opened, published: Studio) ->
     assert [response.status_code for response in refused] == [403] * 11
     assert studio.datasets.members(cora.visitor(), dataset) == members
     assert not any("/welcome/" in user.text for user in refused)
-    assert {user.name: user for user in studio.users.listed()} == listed
+    assert {user.name: user for user in studio.accounts.listed()} == listed
 
 
 # Passwords
 
 
-Clocked = tuple[Users, list[float]]
+Clocked = tuple[Accounts, list[float]]
 
 
 @pytest.fixture
 def clocked(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> Clocked:
-    """The users of a studio, on a clock that stands still, with passwords that take no time."""
-    monkeypatch.setattr(people_module, "matches", lambda _kept, password: password == PASSWORD)
+    """The accounts of a studio, on a clock that stands still, with passwords that take no time."""
+    monkeypatch.setattr(accounts_module, "matches", lambda _kept, password: password == PASSWORD)
     now = [1000.0]
-    return Users(studio.store, lambda: now[0]), now
+    return Accounts(studio.store, lambda: now[0]), now
 
 
 def _failures(
@@ -442,11 +444,11 @@ def test_many_tries_at_once_count_as_many(studio: Studio, monkeypatch: pytest.Mo
         looked.append(password)
         return False
 
-    monkeypatch.setattr(people_module, "matches", look)
+    monkeypatch.setattr(accounts_module, "matches", look)
 
     def sign_in(number: int) -> str:
         try:
-            studio.users.sign_in("ann", f"guess {number}", "here")
+            studio.accounts.sign_in("ann", f"guess {number}", "here")
         except HeadcountError as error:
             return type(error).__name__
         return "in"
@@ -459,7 +461,7 @@ def test_many_tries_at_once_count_as_many(studio: Studio, monkeypatch: pytest.Mo
 
 def test_tries_are_forgotten_after_a_while(studio: Studio) -> None:
     now = [1000.0]
-    clocked = Users(studio.store, lambda: now[0])
+    clocked = Accounts(studio.store, lambda: now[0])
     for _ in range(throttling.MOST_PER_NAME_AND_ADDRESS):
         with pytest.raises(HeadcountError, match="not right"):
             clocked.sign_in("ann", "x", "here")
@@ -475,7 +477,7 @@ def test_missing_and_existing_account_names_are_indistinguishable(
     """Words, status and headers are the same, and so is the work: one password is held against one digest."""
     cora = client("cora")
     cora.post("/people", data={"name": "invited", "role": "analyst"})
-    cora.post(f"/people/{next(user.id for user in cora.studio.users.listed() if user.name == 'bob')}/disable")
+    cora.post(f"/people/{next(user.id for user in cora.studio.accounts.listed() if user.name == 'bob')}/disable")
     looked: list[str] = []
     verify = passwords.HASHER.verify
 
@@ -490,7 +492,7 @@ def test_missing_and_existing_account_names_are_indistinguishable(
         answers.add((answer.status_code, answer.text.replace(f'value="{name}"', ""), tuple(answer.headers)))
     assert len(answers) == 1
     assert len(looked) == 4
-    assert not passwords.HASHER.check_needs_rehash(passwords.UNKNOWN_USER_HASH)
+    assert not passwords.HASHER.check_needs_rehash(passwords.UNKNOWN_NAME_HASH)
     assert len({digest.rpartition("$")[0].rpartition("$")[0] for digest in looked}) == 1  # the same parameters
 
 
@@ -542,7 +544,7 @@ def test_links_never_take_the_name_of_a_request(client: Client) -> None:
 
 def test_a_token_is_taken_from_one_header_alone(client: Client, browser: Opened) -> None:
     ann = client("ann")
-    token, secret = ann.studio.users.make_token(ann.visitor(), "notebook")
+    token, secret = ann.studio.accounts.make_token(ann.visitor(), "notebook")
     program = browser()
     assert program.get("/api/v1/account", params={"token": secret, "access_token": secret}).status_code == 401
     assert program.get("/api/v1/account", headers={"authorization": f"Basic {secret}"}).status_code == 401
@@ -557,7 +559,7 @@ def test_a_token_is_taken_from_one_header_alone(client: Client, browser: Opened)
 
 def test_a_token_makes_no_tokens(client: Client, browser: Opened) -> None:
     ann = client("ann")
-    _, secret = ann.studio.users.make_token(ann.visitor(), "notebook")
+    _, secret = ann.studio.accounts.make_token(ann.visitor(), "notebook")
     program = browser()
     program.headers["authorization"] = f"Bearer {secret}"
     assert program.post("/account/tokens", data={"label": "another"}).status_code == 403

@@ -19,7 +19,7 @@ from headcount.studio.store.schema import jobs as jobs_table
 from headcount.studio.store.throttling import TooManyError
 from headcount.studio.studio import Studio
 from tests.studio.conftest import people
-from tests.studio.support.dataset import FLAGS, REQUEST, lay_out, opened, who
+from tests.studio.support.dataset import FLAGS, REQUEST, lay_out, left, opened, who
 from tests.support import servers
 
 STEP = 15.0
@@ -157,7 +157,7 @@ def test_what_analysts_are_allowed_is_the_ledgers(studio: Studio, cora: Visitor,
     studio.datasets.allow(cora, dataset.id, str(ann.id), "0.75")
     (member,) = studio.datasets.members(cora, dataset.id)
     assert (member.name, member.epsilon) == ("ann", Decimal("0.75"))
-    assert studio.ledger.left("visits", "ann") == studio.datasets.left(ann, dataset.id) == Decimal("0.75")
+    assert studio.ledger.left("visits", "ann") == left(studio, ann, dataset.id) == Decimal("0.75")
     with pytest.raises(UsageError, match="more than the whole"):
         studio.datasets.allow(cora, dataset.id, str(ann.id), "5")
     with pytest.raises(UnknownNameError):
@@ -374,7 +374,7 @@ def test_nothing_is_charged_for_a_disabled_user(
 ) -> None:
     mine = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=REQUEST)
     assert ann.id is not None
-    studio.users.disable(cora, ann.id)
+    studio.accounts.disable(cora, ann.id)
     assert studio.jobs.take() is None
     assert studio.jobs.get(cora, mine.id).state == "cancelled"
 
@@ -432,9 +432,9 @@ def test_an_analyst_sees_what_a_job_cost_when_it_is_shown(
     clock(1001.0)
     studio.jobs.end(job.id, "failed", {})
     assert studio.datasets.account(ann, dataset.id) == before
-    assert studio.datasets.left(ann, dataset.id) == 1
+    assert left(studio, ann, dataset.id) == 1
     clock(1015.0)
-    assert studio.datasets.left(ann, dataset.id) == Decimal("0.6")
+    assert left(studio, ann, dataset.id) == Decimal("0.6")
 
 
 # Releases

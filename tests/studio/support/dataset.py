@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ REQUEST: dict[str, Any] = {"epsilon": "1", "method": "sra", "limit": 1}
 
 def who(studio: Studio, name: str) -> Visitor:
     """Return somebody of the studio as one who asks."""
-    return next(user for user in studio.users.listed() if user.name == name).visitor()
+    return next(user for user in studio.accounts.listed() if user.name == name).visitor()
 
 
 def lay_out(studio: Studio, people: int = 200) -> None:
@@ -24,6 +25,13 @@ def lay_out(studio: Studio, people: int = 200) -> None:
     rows = [f"u{number},{('tea', 'rye')[number % 3 == 0]}" for number in range(people)]
     files.joinpath("visits.csv").write_text("user,venue\n" + "\n".join(rows) + "\n")
     files.joinpath("venues.csv").write_text("venue\ntea\nrye\noat\n")
+
+
+def left(studio: Studio, analyst: Visitor, dataset: str) -> Decimal:
+    """Return the ε that an analyst sees as left on a dataset."""
+    account = studio.datasets.account(analyst, dataset)
+    assert account is not None
+    return account.left
 
 
 def opened(studio: Studio, epsilon: str = "3", **more: Any) -> Dataset:

@@ -14,7 +14,7 @@ from headcount.studio.studio import Studio
 
 def visitor_of(studio: Studio, name: str) -> Visitor:
     """Return who somebody is to services."""
-    person = next(user for user in studio.users.listed() if user.name == name)
+    person = next(user for user in studio.accounts.listed() if user.name == name)
     return Visitor(person.id, person.name, Role(person.role))
 
 

@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from headcount.studio.access import Visitor
-from headcount.studio.pages.assets import ROUTERS
+from headcount.studio.app import ROUTERS
 from headcount.studio.settings import Settings
 from headcount.studio.web import assets
 

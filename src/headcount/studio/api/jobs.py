@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from fastapi import Query, Request
+from fastapi import Query
 from pydantic import Field
 
-from headcount.studio import forms
-from headcount.studio.access import AccessLevel, router_for, visitor
-from headcount.studio.services.lab_forms import EXPERIMENTS, experiment
-from headcount.studio.services.request_form import family_for, read_request_json, request_form_fields
-from headcount.studio.studio import studio_of
-from headcount.studio.web.json_bodies import Body, JsonObject, ResponseBody
+from headcount.studio.access import AccessLevel, router_for
+from headcount.studio.services.lab import read_experiment
+from headcount.studio.services.requests import plan_release, request_form, request_release
+from headcount.studio.studio import Call
+from headcount.studio.web.json_api import Body, JsonObject, ResponseBody
 
 _all = router_for(AccessLevel.SIGNED_IN, prefix="/api/v1", tags=["jobs"])
 _curators = router_for(AccessLevel.CURATORS, prefix="/api/v1", tags=["jobs"])
@@ -73,89 +72,67 @@ class RequestField(ResponseBody):
     needed: bool
     only: list[str]
 
+    @classmethod
+    def from_object(cls, held: Any) -> Self:
+        """Return a field with its choices by value."""
+        own = {name: getattr(held, name) for name in cls.model_fields}
+        return cls(**{**own, "choices": [choice.value for choice in held.choices], "only": list(held.only)})
+
 
 @_all.get("/datasets/{dataset}/fields")
-def fields(
-    request: Request, dataset: str, family: Annotated[str, Query(max_length=64)] = ""
-) -> list[RequestField]:
+def fields(call: Call, dataset: str, family: Annotated[str, Query(max_length=64)] = "") -> list[RequestField]:
     """Return what can be asked of a dataset: the fields of a family's requests, and for which methods each is."""
-    who = visitor(request)
-    held = studio_of(request).datasets.get(who, dataset)
-    form_fields = request_form_fields(held, family_for(held, family), None, curator=who.is_curator, every=True)
-    return [
-        RequestField(
-            name=field.name,
-            label=field.label,
-            kind=field.kind,
-            help=field.help,
-            choices=[choice.value for choice in field.choices],
-            default=field.default,
-            needed=field.needed,
-            only=list(field.only),
-        )
-        for field in form_fields
-    ]
+    form = request_form(call.studio, call.visitor, dataset, family)
+    return [RequestField.from_object(field) for field in form.all_fields()]
 
 
 @_all.post("/datasets/{dataset}/plan")
-def plan(request: Request, dataset: str, wanted: PlanRequest) -> JsonObject:
+def plan(call: Call, dataset: str, wanted: PlanRequest) -> JsonObject:
     """Say what a request would promise and cost, and how noisy it would be; reads no event, charges nothing."""
-    studio, who = studio_of(request), visitor(request)
-    held = studio.datasets.get(who, dataset)
-    family = family_for(held, wanted.family)
-    request_values = read_request_json(held, family, wanted.asked, curator=who.is_curator)
-    return studio.work.run_quick_task(who, "plan", dataset=dataset, family=family.name, asked=request_values)
+    form = request_form(call.studio, call.visitor, dataset, wanted.family)
+    return plan_release(call.studio, call.visitor, form, form.read_json(wanted.asked))
 
 
 @_all.post("/jobs", status_code=202)
-def ask(request: Request, wanted: ReleaseRequest) -> JobInfo:
+def ask(call: Call, wanted: ReleaseRequest) -> JobInfo:
     """Ask for a release: it is refused if the budget does not allow for it, and charged when it is run."""
-    studio, who = studio_of(request), visitor(request)
-    held = studio.datasets.get(who, wanted.dataset)
-    family = family_for(held, wanted.family)
-    request_values = read_request_json(held, family, wanted.asked, curator=who.is_curator)
-    job = studio.work.ask(who, dataset=held.id, family=family.name, asked=request_values, title=wanted.title)
-    return JobInfo.from_object(job)
+    form = request_form(call.studio, call.visitor, wanted.dataset, wanted.family)
+    values = form.read_json(wanted.asked)
+    return JobInfo.from_object(request_release(call.studio, call.visitor, form, values, wanted.title))
 
 
 @_curators.post("/trials", status_code=202)
-def try_out(request: Request, trial: ExperimentRequest) -> JobInfo:
+def try_out(call: Call, trial: ExperimentRequest) -> JobInfo:
     """Check a dataset, compare methods on it, audit one, or run a paper again. None of it is private."""
-    request_values: dict[str, Any] = {}
-    if trial.kind in {entry.kind for entry in EXPERIMENTS} or trial.asked:
-        request_values = forms.read_json(experiment(trial.kind).fields(), trial.asked)
-    who = visitor(request)
-    queued = studio_of(request).jobs.ask(
-        who, kind=trial.kind, dataset=trial.dataset, asked=request_values, title=trial.title
+    values = read_experiment(trial.kind, trial.asked)
+    job = call.studio.jobs.ask(
+        call.visitor, kind=trial.kind, dataset=trial.dataset, asked=values, title=trial.title
     )
-    return JobInfo.from_object(queued)
+    return JobInfo.from_object(job)
 
 
 @_all.get("/jobs")
-def jobs(request: Request, dataset: Annotated[str | None, Query(max_length=64)] = None) -> list[JobInfo]:
+def jobs(call: Call, dataset: Annotated[str | None, Query(max_length=64)] = None) -> list[JobInfo]:
     """Return the jobs that who asks sees, the newest first."""
-    return [
-        JobInfo.from_object(listed_job)
-        for listed_job in studio_of(request).jobs.listed(visitor(request), dataset=dataset)
-    ]
+    return [JobInfo.from_object(entry) for entry in call.studio.jobs.listed(call.visitor, dataset=dataset)]
 
 
 @_all.get("/jobs/{job}")
-def job(request: Request, job: str) -> JobInfo:
+def job(call: Call, job: str) -> JobInfo:
     """Return a job."""
-    return JobInfo.from_object(studio_of(request).jobs.get(visitor(request), job))
+    return JobInfo.from_object(call.studio.jobs.get(call.visitor, job))
 
 
 @_all.post("/jobs/{job}/cancel")
-def cancel_job(request: Request, job: str) -> JobInfo:
+def cancel_job(call: Call, job: str) -> JobInfo:
     """Cancel a job: what was not read yet costs nothing."""
-    return JobInfo.from_object(studio_of(request).jobs.cancel(visitor(request), job))
+    return JobInfo.from_object(call.studio.jobs.cancel(call.visitor, job))
 
 
 @_all.post("/jobs/{job}/again", status_code=202)
-def ask_again(request: Request, job: str) -> JobInfo:
+def ask_again(call: Call, job: str) -> JobInfo:
     """Ask for the same once more: what was published already costs nothing."""
-    return JobInfo.from_object(studio_of(request).work.again(visitor(request), job))
+    return JobInfo.from_object(call.studio.work.again(call.visitor, job))
 
 
 ROUTERS = (_all, _curators)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal, Self
 
-from fastapi import Query, Request
+from fastapi import Query
 from fastapi.responses import Response
+from pydantic import Field
 
-from headcount.studio.access import AccessLevel, router_for, visitor
+from headcount.studio.access import AccessLevel, router_for
 from headcount.studio.services.exploration.compare import compare
-from headcount.studio.services.exploration.downloads import zip_of
+from headcount.studio.services.exploration.item_contexts import items_with_lift
 from headcount.studio.services.exploration.item_profile import profile
-from headcount.studio.services.exploration.lift import items_with_lift
 from headcount.studio.services.exploration.views import title_of
-from headcount.studio.services.open_release import open_release
-from headcount.studio.studio import studio_of
-from headcount.studio.web.json_bodies import ResponseBody
+from headcount.studio.services.releases import open_release, zipped_folder
+from headcount.studio.studio import Call
+from headcount.studio.web.json_api import Body, ResponseBody
 
 _all = router_for(AccessLevel.SIGNED_IN, prefix="/api/v1", tags=["releases"])
+_curators = router_for(AccessLevel.CURATORS, prefix="/api/v1", tags=["releases"])
 
 Words = Annotated[str, Query(max_length=2000)]
 Start = Annotated[int, Query(ge=0, le=2**31)]
@@ -124,16 +125,33 @@ class ComparisonRows(ResponseBody):
     next: int | None
 
 
+class ReviewChanges(Body):
+    """What is said of a release; what is left out stays."""
+
+    title: Annotated[str, Field(min_length=1, max_length=120)] | None = None
+    note: Annotated[str, Field(max_length=10_000)] | None = None
+
+
+class ReviewedRelease(ResponseBody):
+    """A release, and what was decided of it."""
+
+    id: str
+    title: str
+    note: str
+    state: str
+    published: float | None
+
+
 @_all.get("/releases")
-def releases(request: Request) -> list[ReleaseSummary]:
+def releases(call: Call) -> list[ReleaseSummary]:
     """List the releases that one sees, the newest first."""
-    return [ReleaseSummary.from_object(stored) for stored in studio_of(request).releases.listed(visitor(request))]
+    return [ReleaseSummary.from_object(stored) for stored in call.studio.releases.listed(call.visitor)]
 
 
 @_all.get("/releases/{release}")
-def release_of(request: Request, release: str) -> ReleaseInfo:
+def release_of(call: Call, release: str) -> ReleaseInfo:
     """Describe a release: what it promises, how it was made, and what it holds."""
-    read = open_release(request, release)
+    read = open_release(call.studio, call.visitor, release)
     held = read.opened.release
     return ReleaseInfo(
         **ReleaseSummary.from_object(read.stored).model_dump(),
@@ -152,7 +170,7 @@ def release_of(request: Request, release: str) -> ReleaseInfo:
 
 @_all.get("/releases/{release}/tables/{table:path}")
 def table_of(
-    request: Request,
+    call: Call,
     release: str,
     table: str,
     q: Words = "",
@@ -163,7 +181,7 @@ def table_of(
     size: Size = 100,
 ) -> Rows:
     """Return rows of a table: those in which each word of ``q`` is found, sorted by a column."""
-    browsed = open_release(request, release).opened.browsed(table, context or None)
+    browsed = open_release(call.studio, call.visitor, release).opened.browsed(table, context or None)
     descending = {"": None, "up": False, "down": True}[order]
     page = browsed.page(q, sort=sort or None, descending=descending, start=start, size=size)
     return Rows(
@@ -176,34 +194,27 @@ def table_of(
 
 
 @_all.get("/releases/{release}/item")
-def item_of(request: Request, release: str, item: Words) -> Item:
+def item_of(call: Call, release: str, item: Words) -> Item:
     """Return what a release says of an item, by its id."""
-    item_profile = profile(open_release(request, release).opened, item)
+    shown = profile(open_release(call.studio, call.visitor, release).opened, item)
     return Item(
-        item=item_profile.item,
-        label=item_profile.label,
-        rank=item_profile.rank,
-        numbers=None if item_profile.numbers is None else plain(item_profile.numbers),
-        contexts=[InContext(**vars(entry)) for entry in item_profile.contexts],
-        places=[plain(entry) for entry in item_profile.places],
-        related=[plain(entry) for entry in item_profile.related.rows] if item_profile.related else [],
+        item=shown.item,
+        label=shown.label,
+        rank=shown.rank,
+        numbers=None if shown.numbers is None else plain(shown.numbers),
+        contexts=[InContext(**vars(entry)) for entry in shown.contexts],
+        places=[plain(entry) for entry in shown.places],
+        related=[plain(entry) for entry in shown.related.rows] if shown.related else [],
     )
 
 
 @_all.get("/releases/{release}/standing-out")
-def standing_out(request: Request, release: str, context: Words, size: Size = 20) -> list[LiftedItem]:
+def standing_out(call: Call, release: str, context: Words, size: Size = 20) -> list[LiftedItem]:
     """Return what is more popular in a context than in general, beyond the noise."""
-    opened = open_release(request, release).opened
+    opened = open_release(call.studio, call.visitor, release).opened
+    labels = opened.labels["item"]
     return [
-        LiftedItem(
-            item=lifted.item,
-            label=opened.labels["item"][str(lifted.item)],
-            count=lifted.count,
-            low=lifted.low,
-            high=lifted.high,
-            expected=lifted.expected,
-            at_least=lifted.at_least,
-        )
+        LiftedItem(label=labels[str(lifted.item)], **{k: v for k, v in vars(lifted).items() if k != "context"})
         for lifted in items_with_lift(opened, context, size)
     ]
 
@@ -213,18 +224,15 @@ def standing_out(request: Request, release: str, context: Words, size: Size = 20
     response_class=Response,
     responses={200: {"content": {"application/zip": {}}, "description": "The folder of the release, as a ZIP."}},
 )
-def folder_of(request: Request, release: str) -> Response:
+def folder_of(call: Call, release: str) -> Response:
     """Return all of a release as the ZIP of its folder, which ``headcount.load`` reads once it is unpacked."""
-    read = open_release(request, release)
-    folder = studio_of(request).releases.folder_of(read.stored)
-    return Response(
-        zip_of(folder, list(read.opened.release.tables), read.stored.digest), media_type="application/zip"
-    )
+    read = open_release(call.studio, call.visitor, release)
+    return Response(zipped_folder(call.studio, read), media_type="application/zip")
 
 
 @_all.get("/compare")
 def differences(
-    request: Request,
+    call: Call,
     first: Words,
     second: Words,
     table: Words = "",
@@ -233,7 +241,9 @@ def differences(
     size: Size = 100,
 ) -> ComparisonRows:
     """Compare a table that two releases have: the second less the first, with intervals."""
-    first_opened, second_opened = (open_release(request, release).opened for release in (first, second))
+    first_opened, second_opened = (
+        open_release(call.studio, call.visitor, release).opened for release in (first, second)
+    )
     comparison = compare(first_opened, second_opened, table or None)
     page = comparison.rows.page(q, start=start, size=size)
     return ComparisonRows(
@@ -246,6 +256,20 @@ def differences(
         caveats=list(comparison.caveats),
         next=page.following,
     )
+
+
+@_curators.post("/releases/{release}/publish")
+def publish(call: Call, release: str, changes: ReviewChanges) -> ReviewedRelease:
+    """Let every analyst see a release."""
+    call.studio.releases.retitle(call.visitor, release, title=changes.title, note=changes.note)
+    return ReviewedRelease.from_object(call.studio.releases.publish(call.visitor, release))
+
+
+@_curators.post("/releases/{release}/withhold")
+def withhold(call: Call, release: str, changes: ReviewChanges) -> ReviewedRelease:
+    """Let no analyst see a release; what was charged for it stays charged."""
+    call.studio.releases.retitle(call.visitor, release, title=changes.title, note=changes.note)
+    return ReviewedRelease.from_object(call.studio.releases.withhold(call.visitor, release))
 
 
 def plain(row: Row) -> Row:
@@ -265,4 +289,4 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | bool) else str(value)
 
 
-ROUTERS = (_all,)
+ROUTERS = (_all, _curators)

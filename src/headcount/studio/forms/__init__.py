@@ -1,12 +1,17 @@
 """Forms that follow from declarations: of what can be asked of a log, and of how it is read.
 
-A method, a flag or a family that is declared has its form by itself; nothing here knows any of them by name, but
-for words that read better than the names do.
+A declared method, flag or family needs no form of its own: only some labels name them.
 """
 
-from headcount.studio.forms.budget_fields import budget_fields
 from headcount.studio.forms.field import Field, FormError
-from headcount.studio.forms.log_fields import reading_fields
+from headcount.studio.forms.parameter_fields import (
+    Offer,
+    budget_fields,
+    fields_for_method,
+    fields_of,
+    offers,
+    reading_fields,
+)
 from headcount.studio.forms.posted_form import (
     Posted,
     build_request,
@@ -14,10 +19,9 @@ from headcount.studio.forms.posted_form import (
     fill_fields,
     read_json,
     read_posted,
-    read_request,
+    text,
     without_required,
 )
-from headcount.studio.forms.request_fields import Offer, fields_for_method, fields_of, offers
 
 __all__ = [
     "Field",
@@ -33,7 +37,7 @@ __all__ = [
     "offers",
     "read_json",
     "read_posted",
-    "read_request",
     "reading_fields",
+    "text",
     "without_required",
 ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from headcount._internal.parameters import Flag, is_whole, plain_value, read_whole_number
-from headcount.errors import Parameter, UsageError
+from headcount.errors import Parameter, UnknownNameError, UsageError
 from headcount.studio.forms.labels import file_words, label, on_page
 
 Kind = Literal["text", "number", "flag", "choice", "suggested", "words", "listing"]
@@ -162,6 +162,17 @@ def _example(flag: Flag) -> str:
 def _context_choices(columns: Sequence[str]) -> list[str]:
     """Return what a context may be: a column, or what a column of times says."""
     return [*columns, *(f"{part}:{column}" for part in ("weekday", "hour", "month") for column in columns)]
+
+
+def known_name(kind: str, names: Collection[str]) -> Callable[[str], str]:
+    """Return how a text is read that must be one of these names."""
+
+    def read(text: str) -> str:
+        if text not in names:
+            raise UnknownNameError.among(kind, text, names)
+        return text
+
+    return read
 
 
 def _one_of(name: str, choices: Sequence[str]) -> Callable[[str], str]:

@@ -13,14 +13,14 @@ from headcount.methods.family import Family
 from headcount.methods.request import ChargedRequest, request_of
 from headcount.studio.forms.field import COLUMNS_OF, FILE_OF, OPTION, Field, FormError
 from headcount.studio.forms.labels import error_on_page
-from headcount.studio.forms.request_fields import METHOD, fields_for_method, fields_of, implied_fields
+from headcount.studio.forms.parameter_fields import fields_of, implied_fields
 
 Posted: TypeAlias = Mapping[str, Sequence[str]]
 """What a browser sends: texts by the names of fields."""
 
 
 def collect_texts(items: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
-    """Put texts together that were sent under one name; files are not among them.
+    """Group the texts of a form by their names; files are left out.
 
     >>> collect_texts([("where", "a > 1"), ("where", "b = 2"), ("k", "3")])
     {'where': ['a > 1', 'b = 2'], 'k': ['3']}
@@ -80,16 +80,14 @@ def build_request(family: Family, sent: Mapping[str, Any]) -> tuple[dict[str, An
     return request_values, request
 
 
-def read_request(family: Family, sent: Posted) -> dict[str, Any]:
-    """Read the form of a request: the fields of the method that it names, and what goes without saying."""
-    method = next(iter(sent.get(METHOD, ())), "") or None
-    return {**read_posted(fields_for_method(fields_of(family), method, family), sent), **implied_fields(family)}
-
-
 def fill_fields(
-    fields: Iterable[Field], held: Mapping[str, Any], sent: Posted | None = None, errors: Mapping[str, str] = {}
+    fields: Iterable[Field],
+    held: Mapping[str, Any],
+    sent: Posted | None = None,
+    error: HeadcountError | None = None,
 ) -> list[Field]:
-    """Return fields with what they hold: as it was sent, if it was, else as it is kept."""
+    """Return fields with their values, as sent if they were, else as kept, and each with its part of the error."""
+    errors = error.by_field if isinstance(error, FormError) else {}
     return [
         dataclasses.replace(
             field,
@@ -212,7 +210,7 @@ def _toml(tables: Mapping[str, Any]) -> str:
 
 
 def _field_named_in(error: HeadcountError, fields: Sequence[Field]) -> str:
-    """Return the field that an error speaks of first, as a parameter or else by its name; "" if it is none."""
+    """Return the first field that an error names, as a parameter or else in its text; "" if it is none."""
     names = {entry.name.removeprefix(OPTION): entry.name for entry in fields}
     words = (*error.parameters, *re.findall(r"[a-z][a-z_]*", str(error)))
     return next((names[word] for word in words if word in names), "")

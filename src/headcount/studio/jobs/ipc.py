@@ -1,7 +1,7 @@
-"""Messages between the server and a worker process: one line of JSON each.
+"""Messages between the server and a worker process, one line of JSON each: tasks, errors, progress, cancellation.
 
-The server writes what is to be done, and later perhaps that it is cancelled. If what it writes to ends, the server
-is gone, and the process goes, too.
+The server writes the task, and later perhaps that it is cancelled. If the pipe ends, the server is gone, and the
+process ends, too.
 """
 
 from __future__ import annotations
@@ -18,21 +18,68 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from headcount import errors
+from headcount.errors import HeadcountError, RefusedError
 from headcount.ledger import Reservation
-from headcount.studio.jobs.job_request import CancelledError
+from headcount.run.withhold import WithheldError
 from headcount.studio.settings import Settings
 
 if TYPE_CHECKING:
     from headcount.studio.store.datasets import Dataset
 
 CANCEL = "cancel"
+ANALYST_READ_FLAGS = ("since", "until")
+"""Flags of reading that a request may set, beside those of its dataset; curators may set more."""
+CURATOR_READ_FLAGS = (
+    *ANALYST_READ_FLAGS, "where", "context", "contexts", "select_contexts", "context_of", "count",
+)  # fmt: skip
+_ERROR_CLASSES: Mapping[str, type[HeadcountError]] = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, HeadcountError)
+}
 _PROGRESS_SECONDS = 0.25
 """Seconds between two lines of progress."""
 
 
+class CancelledError(RefusedError):
+    """A job that was cancelled."""
+
+    @classmethod
+    def create(cls, *, charged: bool) -> CancelledError:
+        """Say that it was cancelled, and what that means for its cost."""
+        if charged:
+            return cls("it was cancelled after the data was opened; what was reserved stays charged")
+        return cls("it was cancelled before anything was read; nothing was charged")
+
+
+def split_request(request_values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], bool]:
+    """Split a request: its fields, its flags of reading, and whether to draw again.
+
+    >>> split_request({"epsilon": "1", "since": "2026-03-01", "again": True})
+    ({'epsilon': '1'}, {'since': '2026-03-01'}, True)
+    """
+    fields = {name: value for name, value in request_values.items() if name not in (*CURATOR_READ_FLAGS, "again")}
+    flags = {name: request_values[name] for name in CURATOR_READ_FLAGS if name in request_values}
+    return fields, flags, bool(request_values.get("again"))
+
+
+def error_from_json(error: Mapping[str, Any]) -> HeadcountError:
+    """Return the error of another process.
+
+    >>> missing = {"error": "UsageError", "problem": "epsilon is missing", "given": None, "remedy": "give one"}
+    >>> error_from_json(missing)
+    UsageError('epsilon is missing; give one')
+    """
+    if error["error"] == WithheldError.__name__:
+        return WithheldError()
+    kind = _ERROR_CLASSES.get(str(error["error"]), HeadcountError)
+    return kind(str(error["problem"]), given=error["given"], remedy=error["remedy"])
+
+
 @dataclass(frozen=True)
 class TaskMessage:
-    """What a process is to do, as plain data."""
+    """The task of a process, as plain data."""
 
     task: str
     data: str
@@ -57,17 +104,15 @@ class TaskMessage:
 
     @classmethod
     def create(cls, settings: Settings, task: str, dataset: Dataset | None = None, **more: Any) -> TaskMessage:
-        """Put together what a process must know."""
-        limits = settings.limits
-        about = None if dataset is None else asdict(dataset)
+        """Create a message with the settings that a process needs."""
         return cls(
             task=task,
             data=str(settings.data.absolute()),
             ledger=absolute_ledger_url(settings.ledger_url),
             remote=settings.remote,
-            memory=limits.work_bytes,
-            seconds=limits.work_seconds,
-            dataset=about,
+            memory=settings.limits.work_bytes,
+            seconds=settings.limits.work_seconds,
+            dataset=None if dataset is None else asdict(dataset),
             **more,
         )
 

@@ -14,25 +14,24 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headcount.errors import DataError, SurroundingsError
-from headcount.studio.jobs.error_transport import error_from_json
-from headcount.studio.jobs.ipc import TaskMessage
+from headcount.studio.jobs.ipc import TaskMessage, error_from_json
 from headcount.studio.jobs.runner import close_process, parse_message, worker_process
 from headcount.studio.store.throttling import TooManyError
 
 _AT_ONCE = 2
-"""So many looks are worked on at once, of analysts one less: a curator waits for no analyst."""
+"""Tasks at once; of analysts one less, so that a curator waits for no analyst."""
 _MOST_PER_USER = 3
-"""So many looks of a user may be under way: one is worked on, the others wait."""
+"""Tasks of an account under way: one runs, the others wait."""
 _WAITING = 20
-"""So many looks may wait in all: each holds a thread of the server."""
+"""Tasks that may wait in all: each holds a thread of the server."""
 _SECONDS = 60.0
-"""Seconds that a look may take."""
+"""Seconds that a task may take."""
 _TASKS_PER_PROCESS = 500
-"""So many looks a process takes before another one is made."""
+"""Tasks of a process before another one replaces it."""
 
 
 class PlanPool:
-    """Warm processes; what one of them cannot take, such as a file that crashes it, harms nobody else."""
+    """Warm processes; a task that crashes one of them, such as a broken file, affects no other."""
 
     def __init__(self, seconds: float = _SECONDS) -> None:
         self._seconds = seconds
@@ -58,7 +57,7 @@ class PlanPool:
             process.close()
 
     def run_quick_task(self, message: TaskMessage) -> dict[str, Any]:
-        """Have something looked at, and return what was found, or raise what went wrong."""
+        """Run a task, and return its result or raise its error."""
         with self._turn(message.analyst, by_curator=message.by_curator), self._taken() as warm:
             reply = warm.ask(message, self._seconds)
         if "done" in reply:
@@ -67,7 +66,7 @@ class PlanPool:
 
     @contextlib.contextmanager
     def _turn(self, user: str, *, by_curator: bool) -> Iterator[None]:
-        """Wait for a turn. A user has one at a time, so that one who asks for much delays no other user."""
+        """Wait for a turn. An account has one at a time, so that many tasks of one delay no other."""
         with self._lock:
             is_full = not by_curator and self._asking.total() >= _AT_ONCE + _WAITING
             if self._asking[user] >= _MOST_PER_USER or is_full:

@@ -2,9 +2,9 @@
 
 Quick tasks that charge nothing run in the plan pool.
 
-A process that crashes, takes too long or is killed ends its job with a sentence, and harms nobody else. Jobs that
-ran when the server ended are looked at when it starts again: what is there is kept, what was not charged waits
-again, and what was charged stays charged and is told so.
+A process that crashes, takes too long or is killed ends its job alone, with a sentence. When the server starts
+again, it settles jobs that ran when it ended: a whole release is kept, a job that was not charged waits again, and
+one that was charged stays charged and says so.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from headcount.releases.folder_files import folder_digest
 from headcount.run.withhold import WithheldError
 from headcount.studio.access import Role, Visitor
 from headcount.studio.forms.labels import in_words
-from headcount.studio.jobs.ipc import CANCEL, TaskMessage
-from headcount.studio.jobs.job_request import CancelledError
+from headcount.studio.jobs.ipc import CANCEL, CancelledError, TaskMessage
 from headcount.studio.settings import Settings
 from headcount.studio.store.datasets import Datasets
 from headcount.studio.store.jobs import ENDED, InterruptedJobError, Job, Jobs
@@ -106,32 +105,35 @@ class Runner:
         """Return where the page of a comparison or a reproduction lies."""
         return self._settings.data / "pages" / f"{job.id}.html"
 
-    # What ran when the server ended
-
     def recover(self) -> None:
         """Settle jobs that nobody works on any more."""
-        active = {
-            running.job.id for running in self._held()
-        }  # first: a job that ends meanwhile is not begun again
+        active = {running.job.id for running in self._held()}  # first: a job that ends now is not begun again
         for job in self._jobs.running():
             if job.id in active:
                 continue
-            self._tidy(job)
-            finished, entry = self._finished_release(job), self._entry_of(job)
-            if entry is not None:
-                self._jobs.note(job.id, entry=entry)
-            if finished is not None:
-                self._jobs.end(job.id, "done", {"earlier": entry is None}, release_files=finished)
+            is_done, charged = self._settle_release(job)
+            if is_done:
                 self._delete_refused(job)
-            elif entry is not None:
+            elif charged:
                 self._end(job, "interrupted", _interrupted("the server ended while this job ran", charged=True))
             elif job.cancelling:
                 self._end(job, "cancelled", CancelledError.create(charged=False))
             else:
                 self._jobs.wait_again(job.id)
 
+    def _settle_release(self, job: Job) -> tuple[bool, bool]:
+        """End a job whose process said nothing, if its release is whole; return whether it is, and was charged."""
+        for folder in self._settings.releases.glob(f".{job.id}.*"):
+            shutil.rmtree(folder, ignore_errors=True)
+        finished, entry = self._finished_release(job), self._entry_of(job)
+        if entry is not None:
+            self._jobs.note(job.id, entry=entry)
+        if finished is not None:  # it was killed between the last two steps
+            self._jobs.end(job.id, "done", {"earlier": entry is None}, release_files=finished)
+        return finished is not None, entry is not None
+
     def _finished_release(self, job: Job) -> dict[str, str] | None:
-        """Return the release that a job has made, if it is whole: folders are put into place at once."""
+        """Return the release of a job, if it is whole: folders are put into place at once."""
         folder = self._settings.releases / job.id
         if job.kind != "release" or not (folder / "release.json").is_file():
             return None
@@ -155,17 +157,11 @@ class Runner:
                 reserved.append(entry.number)
         return reserved[-1] if reserved else None
 
-    def _tidy(self, job: Job) -> None:
-        for folder in self._settings.releases.glob(f".{job.id}.*"):
-            shutil.rmtree(folder, ignore_errors=True)
-
     def _delete_refused(self, job: Job) -> None:
         """Delete a copy that the asker of a job may not have; the ledger needs the folder of a charged job."""
         held = self._jobs.get(_SERVER, job.id)
         if held.kind == "release" and held.state in ENDED and held.state != "done" and held.entry is None:
             shutil.rmtree(self._settings.releases / job.id, ignore_errors=True)
-
-    # Working
 
     def _loop(self) -> None:
         in_doubt = False
@@ -273,26 +269,19 @@ class Runner:
         job = running.job
         if "done" in heard:
             outcome = dict(heard["done"])
-            finished = (
-                {name: outcome.pop(name) for name in ("folder", "digest")} if job.kind == "release" else None
-            )
+            is_release = job.kind == "release"
+            finished = {name: outcome.pop(name) for name in ("folder", "digest")} if is_release else None
             self._jobs.end(job.id, "done", outcome, release_files=finished)
             return
         for state in ("failed", "cancelled"):
             if state in heard:
                 self._jobs.end(job.id, state, heard[state])
                 return
-        self._tidy(job)
-        finished, entry = self._finished_release(job), self._entry_of(job)
-        if entry is not None:
-            self._jobs.note(job.id, entry=entry)
-        if finished is not None:  # it was killed between the last two steps
-            self._jobs.end(job.id, "done", {"earlier": entry is None}, release_files=finished)
-            return
-        if running.end_requested_at is not None:
-            self._end(job, "cancelled", CancelledError.create(charged=entry is not None))
-            return
-        self._end(job, "failed", self._broke_off(running, charged=entry is not None))
+        is_done, charged = self._settle_release(job)
+        if running.end_requested_at is not None and not is_done:
+            self._end(job, "cancelled", CancelledError.create(charged=charged))
+        elif not is_done:
+            self._end(job, "failed", self._broke_off(running, charged=charged))
 
     def _broke_off(self, running: _Running, *, charged: bool) -> HeadcountError:
         """Say how a process ended that said nothing; once events were read, an analyst is told as ever."""

@@ -1,4 +1,4 @@
-"""The service for pages and API: quick tasks that charge nothing, and the queue of jobs."""
+"""The processes of a studio: quick tasks that charge nothing, and jobs that are planned before they are queued."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import UnknownNameError, UsageError
+from headcount.errors import UnknownNameError
 from headcount.ledger import Ledger
 from headcount.studio import uploads
 from headcount.studio.access import NotAllowedError, Role, Visitor
-from headcount.studio.jobs.ipc import TaskMessage
-from headcount.studio.jobs.job_request import ANALYST_READ_FLAGS, CURATOR_READ_FLAGS
+from headcount.studio.jobs.ipc import ANALYST_READ_FLAGS, CURATOR_READ_FLAGS, TaskMessage
 from headcount.studio.jobs.plan_pool import PlanPool
 from headcount.studio.jobs.runner import Runner
 from headcount.studio.settings import Settings
-from headcount.studio.store.datasets import Dataset, Datasets
+from headcount.studio.store.datasets import Datasets
 from headcount.studio.store.jobs import Job, Jobs
 from headcount.studio.store.releases import Releases
 
 QUICK_TASKS = ("plan", "columns", "inspect", "log", "forecast")
 _ANALYST_TASKS = ("plan", "forecast")
-"""Looks that open no row: for analysts, too."""
+"""Tasks that open no row: for analysts, too."""
 _SERVER = Visitor(role=Role.CURATOR, name="the studio")
 
 
@@ -56,36 +55,33 @@ class JobService:
         visitor: Visitor,
         kind: str,
         *,
-        dataset: str | None = None,
-        source: Mapping[str, Any] | None = None,
-        flags: Mapping[str, Any] | None = None,
+        dataset: str,
         family: str | None = None,
         asked: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Look at something in another process, and charge nothing.
+        """Run a task about a dataset in another process, and charge nothing.
 
-        ``plan`` says what a ``family``'s request would promise and cost on a ``dataset``. ``columns`` and
-        ``inspect`` are for curators: of a dataset, or of a ``source`` that is none yet.
+        Analysts may run ``plan`` and ``forecast``, which open no row. The other kinds are for curators.
         """
         if kind not in QUICK_TASKS:
             raise UnknownNameError.among("look", kind, QUICK_TASKS)
         if kind not in _ANALYST_TASKS and not visitor.is_curator:
             raise NotAllowedError("raw data is for curators", remedy="ask a curator")
         request_values = dict(asked or {})
-        reads = kind == "plan" and any(
-            name in request_values for name in CURATOR_READ_FLAGS if name not in ANALYST_READ_FLAGS
-        )
-        if reads and not visitor.is_curator:  # the contexts of a forecast are a figure
+        curator_flags = set(CURATOR_READ_FLAGS) - set(ANALYST_READ_FLAGS)
+        if kind == "plan" and curator_flags & set(request_values) and not visitor.is_curator:
+            # the contexts of a forecast are a figure
             raise NotAllowedError("how a log is read is for curators to say", remedy="leave it out")
+        self._datasets.get(visitor, dataset)  # whether they see it at all
         message = TaskMessage.create(
             self._settings,
             kind,
-            self._about(visitor, dataset, source, flags),
+            self._datasets.get(_SERVER, dataset),
             family=family,
             asked=request_values,
             analyst=visitor.name,
             by_curator=visitor.is_curator,
-            **(self._visible_to_analyst(visitor, dataset) if kind == "plan" and dataset is not None else {}),
+            **(self._visible_to_analyst(visitor, dataset) if kind == "plan" else {}),
         )
         return self._plan_pool.run_quick_task(message)
 
@@ -99,7 +95,7 @@ class JobService:
     def again(self, visitor: Visitor, job: str) -> Job:
         """Put into the queue once more what a job was asked for; a release is planned first."""
         held = self._jobs.get(visitor, job)
-        if held.is_over and held.kind == "release":
+        if held.is_over and held.kind == "release" and held.dataset is not None:
             self.run_quick_task(visitor, "plan", dataset=held.dataset, family=held.family, asked=held.asked)
         return self._jobs.again(visitor, job)
 
@@ -121,17 +117,3 @@ class JobService:
             return {}
         digests = [release.digest for release in self._releases.listed(visitor, dataset=dataset)]
         return {"seen": digests, **self._datasets.shown(visitor, dataset)}
-
-    def _about(
-        self,
-        visitor: Visitor,
-        dataset: str | None,
-        source: Mapping[str, Any] | None,
-        flags: Mapping[str, Any] | None,
-    ) -> Dataset:
-        if dataset is not None:
-            self._datasets.get(visitor, dataset)  # whether they see it at all
-            return self._datasets.get(_SERVER, dataset)
-        if source is None:
-            raise UsageError("neither a dataset nor a source is named", remedy="name one")
-        return Dataset("", "", "", "events", dict(source), dict(flags or {}), None, "draft", "", 0.0)

@@ -24,8 +24,7 @@ from headcount.run.curator import Curator, Plan
 from headcount.run.prepare import Prepared
 from headcount.studio.forms.labels import in_words
 from headcount.studio.jobs.analyst_budget import AnalystCharging
-from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage
-from headcount.studio.jobs.job_request import CancelledError, split_request
+from headcount.studio.jobs.ipc import CancellationGate, CancelledError, ServerPipe, TaskMessage, split_request
 from headcount.studio.security import path_policy
 from headcount.studio.settings import Settings
 
@@ -56,10 +55,11 @@ def log_of(
         path_policy.event_sources(settings, dataset["source"]),
         path_policy.resolve_read_flags(settings, given),
     )
+    is_store = store_path(tuple(events)) is not None
     for name in reader.needed:
-        if name not in flags and reads != "people" and store_path(tuple(events)) is None:
+        if name not in flags and reads != "people" and not is_store:
             raise UsageError(f"nothing says which column is the {name}", remedy="name one")
-    if "item" in reader.names and store_path(tuple(events)) is None and (items or flags.get("items")):
+    if "item" in reader.names and not is_store and (items or flags.get("items")):
         check_catalogue_given(flags.get("items"), select_items=flags.get("select_items", False))
     return reader.read(events, **flags)
 
@@ -200,18 +200,14 @@ def inspect(message: TaskMessage, line: ServerPipe, _gate: CancellationGate) -> 
     source, delimiter = with_best_delimiter(_source(message))
     first_rows = preview(source, line.progress, most=_GUESS_ROWS)
     guessed = guess(first_rows.columns, first_rows.days, first_rows.texts)
-    flags = guessed.flags() | ({} if delimiter is None else {"delimiter": delimiter})
-    summary = {
+    return {
         "source": first_rows.source,
         "columns": first_rows.columns,
         "reads": guessed.reads,
         "doubt": guessed.doubt and render(guessed.doubt, in_words),
-    }
-    return {
-        **summary,
         "rows": first_rows.rows if first_rows.whole else source.rows,
         "looked_at": first_rows.rows,
-        "flags": flags,
+        "flags": guessed.flags() | ({} if delimiter is None else {"delimiter": delimiter}),
     }
 
 

@@ -1,8 +1,8 @@
-"""The worker process, ``python -m headcount.studio.work.worker``, which reads tasks from standard input.
+"""The worker process, ``python -m headcount.studio.jobs.worker``, which reads tasks from standard input.
 
-For a job it does one thing and ends. With ``--looking`` it does what is quick, one after another.
+For a job it runs one task and ends. With ``--looking`` it runs quick tasks, one after another.
 
-Whatever goes wrong once events may be read is told in one fixed sentence, as everywhere: see
+Every error after events may have been read is one fixed sentence, as everywhere: see
 :func:`headcount.run.withhold.withhold_errors`.
 """
 
@@ -16,14 +16,12 @@ from headcount.errors import DataError, HeadcountError, SurroundingsError
 from headcount.events.sources.databases.duckdb_files import CONFINED
 from headcount.run.withhold import WithheldError
 from headcount.studio.forms.labels import in_words
-from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage
-from headcount.studio.jobs.job_request import CancelledError
-from headcount.studio.jobs.resource_limits import set_resource_limits
+from headcount.studio.jobs.ipc import CancellationGate, CancelledError, ServerPipe, TaskMessage
 from headcount.studio.jobs.tasks import JOB_TASKS, QUICK_TASKS, Task
 
 
 def main() -> None:
-    """Do what is told."""
+    """Run the task or the tasks that arrive."""
     line = ServerPipe(os.fdopen(os.dup(1), "w", encoding="utf-8"))
     os.dup2(2, 1)  # what a library prints is no answer
     os.environ[CONFINED] = "1"
@@ -57,8 +55,28 @@ def _prepare(message: TaskMessage) -> None:
     set_resource_limits(message.memory, message.seconds)
 
 
+def set_resource_limits(memory: int, seconds: float) -> None:
+    """Limit memory and time of this process, where the operating system supports it.
+
+    Time is that of all processors together, a bound for a process that spins; the server ends one that takes
+    longer by the clock.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    for limit, most in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, int(seconds * (os.cpu_count() or 1)) + 1),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.getrlimit(limit)
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(limit, (allowed, hard))
+
+
 def _run_task(task: Task, message: TaskMessage, line: ServerPipe, gate: CancellationGate) -> dict[str, Any]:
-    """Do something, and say how it ended."""
+    """Run a task, and return how it ended."""
     try:
         return {"done": task(message, line, gate)}
     except CancelledError as error:
@@ -81,7 +99,7 @@ def _visible_error(error: HeadcountError, message: TaskMessage, *, charged: bool
 
 
 def _without_paths(error: HeadcountError, message: TaskMessage) -> HeadcountError:
-    """Say nothing of where on this machine the studio lies."""
+    """Remove the path of the studio on this machine, and write parameters in words."""
     error.redact(message.data, "the studio's folder")
     error.render(in_words)
     return error

@@ -4,100 +4,88 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
 from headcount.errors import HeadcountError
 from headcount.studio import forms
-from headcount.studio.access import AccessLevel, router_for, visitor
-from headcount.studio.forms.form_body import Sent, text
-from headcount.studio.services.budgets import gauge, journal_lines
-from headcount.studio.studio import studio_of
+from headcount.studio.access import AccessLevel, router_for
+from headcount.studio.services.budgets import budget_overview, gauge, journal_lines, open_dataset, verify_ledger
+from headcount.studio.studio import Call, Sent
 from headcount.studio.web import templates
-from headcount.studio.web.error_responses import status_of
+from headcount.studio.web.error_responses import form_page
 
 _curators = router_for(AccessLevel.CURATORS, include_in_schema=False)
 
 
 @_curators.get("/budgets")
-def budgets(request: Request) -> Response:
+def budgets(call: Call) -> Response:
     """Show all budgets."""
-    return _all(request)
+    return _all(call)
 
 
 @_curators.post("/budgets/verify")
-def verify(request: Request) -> Response:
-    """Look whether the journal is whole."""
-    studio = studio_of(request)
-    verification = studio.ledger.verify()
-    studio.audit_log.note(visitor(request), "verified the ledger", ok=verification.ok)
-    return _all(request, verified=verification)
+def verify(call: Call) -> Response:
+    """Verify the journal."""
+    return _all(call, verify_ledger(call.studio, call.visitor))
 
 
 @_curators.get("/datasets/{dataset}/budget")
-def budget(request: Request, dataset: str) -> Response:
+def budget(call: Call, dataset: str) -> Response:
     """Show a budget with its history, or ask for one."""
-    return _page(request, dataset)
+    return _page(call, dataset)
 
 
 @_curators.post("/datasets/{dataset}/budget")
-def open_dataset(request: Request, dataset: str, sent: Sent) -> Response:
+def open_with_budget(call: Call, dataset: str, sent: Sent) -> Response:
     """Give a dataset its budget, and open it; one that has its budget is opened again."""
-    studio, who = studio_of(request), visitor(request)
     try:
-        has_budget = studio.datasets.account(who, dataset) is not None
-        studio.datasets.open(
-            who, dataset, **({} if has_budget else forms.read_posted(forms.budget_fields(), sent))
-        )
+        open_dataset(call.studio, call.visitor, dataset, sent)
     except HeadcountError as error:
-        return _page(request, dataset, sent, error)
+        return _page(call, dataset, sent, error)
     return RedirectResponse(f"/datasets/{dataset}", 303)
 
 
 @_curators.post("/datasets/{dataset}/members")
-def allow(request: Request, dataset: str, sent: Sent) -> Response:
+def allow(call: Call, dataset: str, sent: Sent) -> Response:
     """Let an analyst see a dataset, and spend so much on it."""
+    person, epsilon = forms.text(sent, "person"), forms.text(sent, "epsilon")
     try:
-        studio_of(request).datasets.allow(visitor(request), dataset, text(sent, "person"), text(sent, "epsilon"))
+        call.studio.datasets.allow(call.visitor, dataset, person, epsilon)
     except HeadcountError as error:
-        return _page(request, dataset, error=error)
+        return _page(call, dataset, error=error)
     return RedirectResponse(f"/datasets/{dataset}/budget", 303)
 
 
 @_curators.post("/datasets/{dataset}/members/{person}/dismiss")
-def dismiss(request: Request, dataset: str, person: str) -> Response:
+def dismiss(call: Call, dataset: str, person: str) -> Response:
     """Let an analyst no longer see a dataset."""
-    studio_of(request).datasets.dismiss(visitor(request), dataset, person)
+    call.studio.datasets.dismiss(call.visitor, dataset, person)
     return RedirectResponse(f"/datasets/{dataset}/budget", 303)
 
 
-def _all(request: Request, **more: Any) -> Response:
-    studio, who = studio_of(request), visitor(request)
-    held = [(dataset, gauge(studio.datasets.account(who, dataset.id))) for dataset in studio.datasets.listed(who)]
-    return templates.page(request, "budgets.html.jinja", rows=held, **{"verified": None, **more})
+def _all(call: Call, verified: Any = None) -> Response:
+    rows = budget_overview(call.studio, call.visitor)
+    return templates.page(call.request, "budgets.html.jinja", rows=rows, verified=verified)
 
 
 def _page(
-    request: Request, dataset: str, sent: forms.Posted | None = None, error: HeadcountError | None = None
+    call: Call, dataset: str, sent: forms.Posted | None = None, error: HeadcountError | None = None
 ) -> Response:
-    studio, who = studio_of(request), visitor(request)
-    held = studio.datasets.get(who, dataset)
-    account = studio.datasets.account(who, dataset)
-    members = studio.datasets.members(who, dataset)
-    by_field = error.by_field if isinstance(error, forms.FormError) else {}
-    own = {entry.analyst: entry for entry in account.analysts} if account is not None else {}
-    return templates.page(
-        request,
+    held = call.studio.datasets.get(call.visitor, dataset)
+    account = call.studio.datasets.account(call.visitor, dataset)
+    members = call.studio.datasets.members(call.visitor, dataset)
+    own = {} if account is None else {entry.analyst: entry for entry in account.analysts}
+    return form_page(
+        call.request,
         "budget.html.jinja",
-        status=200 if error is None else status_of(error),
+        error,
         dataset=held,
         gauge=gauge(account),
         account=account,
-        members=[(entry, gauge(own.get(entry.name))) for entry in members],
-        people=[entry for entry in studio.users.listed() if not entry.disabled],
-        lines=[] if account is None else journal_lines(studio.ledger.history(held.name)),
-        fields=forms.fill_fields(forms.budget_fields(), {}, sent, by_field),
-        error=None if by_field else error,
+        members=[(member, gauge(own.get(member.name))) for member in members],
+        people=[entry for entry in call.studio.accounts.listed() if not entry.disabled],
+        lines=[] if account is None else journal_lines(call.studio.ledger.history(held.name)),
+        fields=forms.fill_fields(forms.budget_fields(), {}, sent, error),
     )
 
 

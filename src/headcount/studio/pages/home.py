@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Query, Request
+from fastapi import Query
 from fastapi.responses import Response
 
-from headcount.studio.access import AccessLevel, router_for, visitor
+from headcount.studio.access import AccessLevel, router_for
 from headcount.studio.services.budgets import gauge
 from headcount.studio.services.exploration.table_search import fold_text
-from headcount.studio.studio import studio_of
+from headcount.studio.studio import Call
 from headcount.studio.web import templates
 
 _all = router_for(AccessLevel.SIGNED_IN, include_in_schema=False)
@@ -22,29 +22,26 @@ Search = Annotated[str, Query(max_length=200)]
 
 
 @_all.get("/")
-def home(request: Request) -> Response:
+def home(call: Call) -> Response:
     """Show what is new."""
-    studio, who = studio_of(request), visitor(request)
+    studio, who = call.studio, call.visitor
     releases = studio.releases.listed(who)
+    open_datasets = [dataset for dataset in studio.datasets.listed(who) if dataset.state == "open"][:NEWEST]
     return templates.page(
-        request,
+        call.request,
         "home.html.jinja",
         releases=releases[:NEWEST],
         more=len(releases) > NEWEST,
         waiting=[entry for entry in releases if entry.state == "review"] if who.is_curator else [],
         jobs=studio.jobs.listed(who, most=JOBS_SHOWN),
-        budgets=[
-            (entry, gauge(studio.datasets.account(who, entry.id)))
-            for entry in studio.datasets.listed(who)
-            if entry.state == "open"
-        ][:NEWEST],
+        budgets=[(dataset, gauge(studio.datasets.account(who, dataset.id))) for dataset in open_datasets],
     )
 
 
 @_all.get("/releases")
-def releases(request: Request, q: Search = "", family: Search = "") -> Response:
-    """Show all releases that one may see, or those that a search finds."""
-    visible = studio_of(request).releases.listed(visitor(request))
+def releases(call: Call, q: Search = "", family: Search = "") -> Response:
+    """Show all releases that the visitor sees, or those that a search finds."""
+    visible = call.studio.releases.listed(call.visitor)
     words = fold_text(q).split()
     matching = [
         release
@@ -56,10 +53,10 @@ def releases(request: Request, q: Search = "", family: Search = "") -> Response:
         )
     ]
     shown: dict[str, Any] = {"releases": matching, "total": len(visible), "q": q, "family": family}
-    if request.headers.get("hx-target") == "found":
-        return templates.part(request, "release_cards.html.jinja", **shown)
+    if call.request.headers.get("hx-target") == "found":
+        return templates.part(call.request, "release_cards.html.jinja", **shown)
     families = sorted({release.family for release in visible})
-    return templates.page(request, "releases.html.jinja", families=families, **shown)
+    return templates.page(call.request, "releases.html.jinja", families=families, **shown)
 
 
 ROUTERS = (_all,)

@@ -2,58 +2,51 @@
 
 from __future__ import annotations
 
-from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
 from headcount.errors import HeadcountError
 from headcount.studio import forms
-from headcount.studio.access import AccessLevel, router_for, visitor
-from headcount.studio.forms.form_body import Sent, text
-from headcount.studio.services.lab_forms import EXPERIMENTS, experiment
-from headcount.studio.studio import studio_of
-from headcount.studio.web import templates
-from headcount.studio.web.error_responses import status_of
+from headcount.studio.access import AccessLevel, router_for
+from headcount.studio.services.lab import EXPERIMENTS, begin_experiment, experiment
+from headcount.studio.studio import Call, Sent
+from headcount.studio.web.error_responses import form_page
 
 _curators = router_for(AccessLevel.CURATORS, include_in_schema=False)
 
 
 @_curators.get("/lab")
-def lab(request: Request) -> Response:
-    """Show what can be tried, and what was."""
-    return _page(request)
+def lab(call: Call) -> Response:
+    """Show the experiments, and those that were run."""
+    return _page(call)
 
 
 @_curators.post("/lab/{kind}")
-def begin(request: Request, kind: str, sent: Sent) -> Response:
+def begin(call: Call, kind: str, sent: Sent) -> Response:
     """Put an experiment into the queue."""
-    chosen = experiment(kind)
+    experiment(kind)
     try:
-        form_values = forms.read_posted(chosen.fields(), sent)
-        dataset = text(sent, "dataset") or None
-        job = studio_of(request).jobs.ask(visitor(request), kind=kind, dataset=dataset, asked=form_values)
+        job = begin_experiment(call.studio, call.visitor, kind, sent)
     except HeadcountError as error:
-        return _page(request, kind, sent, error)
+        return _page(call, kind, sent, error)
     return RedirectResponse(f"/runs/{job.id}", 303)
 
 
 def _page(
-    request: Request, kind: str = "", sent: forms.Posted | None = None, error: HeadcountError | None = None
+    call: Call, kind: str = "", sent: forms.Posted | None = None, error: HeadcountError | None = None
 ) -> Response:
-    studio, who = studio_of(request), visitor(request)
-    by_field = error.by_field if isinstance(error, forms.FormError) else {}
     shown = [
-        (entry, forms.fill_fields(entry.fields(), {}, *((sent, by_field) if entry.kind == kind else ())))
+        (entry, forms.fill_fields(entry.fields(), {}, *((sent, error) if entry.kind == kind else ())))
         for entry in EXPERIMENTS
     ]
     kinds = {entry.kind for entry in EXPERIMENTS}
-    return templates.page(
-        request,
+    datasets = call.studio.datasets.listed(call.visitor)
+    return form_page(
+        call.request,
         "lab.html.jinja",
-        status=200 if error is None else status_of(error),
+        error,
         experiments=shown,
-        datasets=[entry for entry in studio.datasets.listed(who) if entry.reads in ("events", "ratings")],
-        jobs=[entry for entry in studio.jobs.listed(who) if entry.kind in kinds],
-        error=None if by_field else error,
+        datasets=[entry for entry in datasets if entry.reads in ("events", "ratings")],
+        jobs=[entry for entry in call.studio.jobs.listed(call.visitor) if entry.kind in kinds],
     )
 
 

@@ -8,7 +8,7 @@ import ipaddress
 import logging
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from itsdangerous import BadSignature, Signer, TimestampSigner
@@ -18,9 +18,9 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from headcount.errors import SurroundingsError, UnknownNameError
+from headcount.errors import SurroundingsError
 from headcount.studio.access import Visitor
-from headcount.studio.security.secret_tokens import digest_of, fresh_secret
+from headcount.studio.security.secrets import digest_of, fresh_secret
 from headcount.studio.settings import EVERYWHERE, Settings
 from headcount.studio.web import error_responses
 
@@ -50,19 +50,16 @@ _LOG = logging.getLogger(__name__)
 
 
 class Cookies:
-    """The cookie of a session: a random secret, signed, so that a made-up one costs no look into the database."""
+    """The cookie of a session: a random secret, signed, so that a forged one costs no query of the database."""
 
     def __init__(self, settings: Settings) -> None:
         self.secure = settings.base_url.startswith("https://")
         # of two studios on one machine each has its own: cookies do not know ports
         self.name = "__Host-headcount" if self.secure else f"headcount-{settings.port}"
         key = _signing_key(settings.data / "session.key")
-        self._signer = Signer(
-            key, salt="headcount.studio.session", key_derivation="hmac", digest_method=hashlib.sha256
-        )
-        self._browsers = TimestampSigner(
-            key, salt="headcount.studio.browser", key_derivation="hmac", digest_method=hashlib.sha256
-        )
+        method: dict[str, Any] = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
+        self._signer = Signer(key, salt="headcount.studio.session", **method)
+        self._browsers = TimestampSigner(key, salt="headcount.studio.browser", **method)
 
     def read(self, request: HTTPConnection) -> str | None:
         """Return the secret of a session, None if there is none or its signature is not ours."""
@@ -72,27 +69,17 @@ class Cookies:
             return None
 
     def set(self, response: Response, secret: str) -> None:
-        """Give a browser the session; it forgets it when it is closed."""
-        response.set_cookie(
-            self.name, self.signed(secret), path="/", secure=self.secure, httponly=True, samesite="lax"
-        )
+        """Give a browser the session, which ends when the browser is closed."""
+        self._set(response, self.name, self.signed(secret))
 
     def signed(self, secret: str) -> str:
         """Return what the cookie of a session holds."""
         return self._signer.sign(secret).decode()
 
     def remember_browser(self, response: Response, name: str) -> None:
-        """Give a browser a cookie that says who signed in with it: tries of other browsers do not count for it."""
+        """Give a browser a cookie that names its account: tries of other browsers do not count for it."""
         value = self._browsers.sign(f"{_account(name)}.{fresh_secret()}").decode()
-        response.set_cookie(
-            f"{self.name}-browser",
-            value,
-            max_age=_REMEMBERED,
-            path="/",
-            secure=self.secure,
-            httponly=True,
-            samesite="lax",
-        )
+        self._set(response, f"{self.name}-browser", value, max_age=_REMEMBERED)
 
     def browser_of(self, request: HTTPConnection, name: str) -> str | None:
         """Return the cookie of a browser that signed in with a name before, None if it did not."""
@@ -106,6 +93,11 @@ class Cookies:
     def clear(self, response: Response) -> None:
         """Take the session from a browser."""
         response.delete_cookie(self.name, path="/", secure=self.secure, httponly=True, samesite="lax")
+
+    def _set(self, response: Response, name: str, value: str, max_age: int | None = None) -> None:
+        response.set_cookie(
+            name, value, max_age=max_age, path="/", secure=self.secure, httponly=True, samesite="lax"
+        )
 
 
 def _account(name: str) -> str:
@@ -153,7 +145,7 @@ def _is_address(name: str) -> bool:
 
 
 class SecurityMiddleware:
-    """Looks at each request before any route does, and puts its headers on each answer."""
+    """Authenticates each request before its route runs, and puts security headers on each answer."""
 
     def __init__(self, app: ASGIApp, studio: Studio) -> None:
         self._app = app
@@ -180,7 +172,7 @@ class SecurityMiddleware:
                 await error_responses.unknown_host_response()(scope, receive, headed)
                 return
             if "\0" in scope["path"] or b"%00" in scope["query_string"]:  # PostgreSQL has no such text
-                raise UnknownNameError("there is nothing at this address", remedy="begin at /")
+                raise error_responses.unknown_address()
             request.state.visitor = await run_in_threadpool(self._who, request)
             await self._app(scope, receive, headed)
         except asyncio.CancelledError:  # the server ends, and does not wait any longer
@@ -197,11 +189,11 @@ class SecurityMiddleware:
 
     def _who(self, request: Request) -> Visitor:
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        users = self._studio.users
+        accounts = self._studio.accounts
         if kind.lower() == "bearer":
-            return users.of_token(token.strip()) or Visitor()
+            return accounts.of_token(token.strip()) or Visitor()
         secret = self._studio.cookies.read(request)
-        return (users.of_session(secret) if secret else None) or Visitor()
+        return (accounts.of_session(secret) if secret else None) or Visitor()
 
     def _head(self, headers: MutableHeaders) -> None:
         for name, value in HEADERS.items():

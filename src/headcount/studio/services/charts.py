@@ -1,31 +1,41 @@
 """The charts of a release, as in its report, compiled to Vega for the pages.
 
-Descriptions are made and compiled here, where nothing but released numbers is in reach; the page only draws them,
-with an interpreter that evaluates no code.
+Charts are described and compiled here, from released numbers alone; the page only draws them, with an interpreter
+that evaluates no code. A separate process with a time limit compiles them, since the chart library may hang. A
+chart that takes too long ends that process, and the next chart gets another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import multiprocessing
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import pyarrow as pa
 
-from headcount.errors import UnknownNameError
+from headcount.errors import SurroundingsError, UnknownNameError
 from headcount.releases.formatting import some
+from headcount.reports import page
 from headcount.reports.charts import release_charts
 from headcount.reports.charts.styles import THEMES
 from headcount.reports.page import Figure
 from headcount.reports.parts import topics
 from headcount.reports.release import figures_of
 from headcount.reports.sentences import counted_words
-from headcount.studio.services.chart_process import png_of, vega_of
 from headcount.studio.services.exploration import views
 from headcount.studio.services.exploration.opened_release import OpenedRelease
 
 BARS = 20
-"""So many bars are in a chart."""
+"""Bars of a chart."""
+SECONDS = 60.0
+"""Seconds that a chart may take; the first one waits for the process to begin."""
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,44 @@ class Chart:
     words: str
     note: str
     spec: Mapping[str, Any]
+
+
+class ChartProcess:
+    """One process that draws, begun when it is first needed."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __call__(
+        self, make: Callable[_Arguments, _Result], *arguments: _Arguments.args, **keywords: _Arguments.kwargs
+    ) -> _Result:
+        """Make something there, and return it."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+            try:
+                return self._pool.submit(make, *arguments, **keywords).result(self._seconds)
+            except (TimeoutError, BrokenProcessPool) as error:
+                self._end()
+                raise SurroundingsError("this chart could not be drawn", remedy="try again") from error
+
+    def end(self) -> None:
+        """End the process."""
+        with self._lock:
+            self._end()
+
+    def _end(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            working = list(pool._processes.values())
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in working:
+                process.kill()
+
+
+_CHART_PROCESS = ChartProcess()
 
 
 def charts(opened: OpenedRelease) -> Mapping[str, Figure]:
@@ -60,14 +108,14 @@ def chart(opened: OpenedRelease, name: str) -> Chart:
 def png(opened: OpenedRelease, name: str) -> bytes:
     """Return one chart of a release as a picture, which says so if it is not private."""
     warning = "" if opened.release.is_private else "NOT PRIVATE: for research alone."
-    return opened.cached(("png", name), lambda: png_of(figure(opened, name), warning))
+    return opened.cached(("png", name), lambda: _CHART_PROCESS(page.png_of, figure(opened, name), warning))
 
 
 def compile_chart(source: Figure) -> Chart:
     """Return a figure ready to be drawn."""
-    spec: dict[str, Any] = {theme: vega_of(source, theme) for theme in THEMES}
+    spec: dict[str, Any] = {theme: _CHART_PROCESS(page.vega_of, source, theme) for theme in THEMES}
     if source.narrow is not None:
-        spec["narrow"] = {theme: vega_of(source, theme, narrow=True) for theme in THEMES}
+        spec["narrow"] = {theme: _CHART_PROCESS(page.vega_of, source, theme, narrow=True) for theme in THEMES}
     return Chart(source.name, source.title, source.words, source.note, spec)
 
 

@@ -1,6 +1,6 @@
 """Predicted errors and top-K accuracy of a release, from public figures or an earlier release.
 
-Nothing here sees a log. Figures are what a curator types in, or what was released before; either is public.
+It opens no log: figures are typed in, or were released before; both are public.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import Any
 
 from headcount._internal.parameters import read_whole_number
 from headcount.errors import Parameter, UsageError
-from headcount.studio.forms import Field
-from headcount.studio.forms.field import Choice
+from headcount.studio.forms.field import Choice, Field
 
 _CELLS_MOST = 10**6
 """Most items times contexts of a forecast: with more, it takes over 20 seconds and a gigabyte."""

@@ -1,8 +1,7 @@
 """Connections and transactions of the studio's database, in SQLite or PostgreSQL.
 
-Nobody writes beside somebody who writes, so that what was looked at still holds when something is written because
-of it: in SQLite by ``BEGIN IMMEDIATE``, in PostgreSQL by a lock that ends with the transaction. What was committed
-is on the disk.
+One transaction writes at a time, so that its reads still hold when it writes: in SQLite by ``BEGIN IMMEDIATE``, in
+PostgreSQL by a lock that ends with the transaction. A committed transaction is on the disk.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ class StudioDatabase:
     """The tables of the studio, in a database that is made when it is not there.
 
     >>> import tempfile
-    >>> from headcount.studio.store.schema import users
+    >>> from headcount.studio.store.schema import accounts
     >>> store = StudioDatabase(f"sqlite:///{tempfile.mkdtemp()}/studio.db")
     >>> with store.reading() as run:
-    ...     run.execute(sa.select(sa.func.count()).select_from(users)).scalar_one()
+    ...     run.execute(sa.select(sa.func.count()).select_from(accounts)).scalar_one()
     0
     >>> store.close()
     """

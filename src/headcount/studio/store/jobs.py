@@ -1,9 +1,9 @@
 """The job queue, persistent across restarts; when an analyst sees an outcome.
 
-How long work takes, and so when it ends, may tell about the data. So an analyst sees how a job has ended at whole
-steps of time, counted from when it was asked for. Until then it reads as one that runs, whether it still waits,
-runs, or has ended in which way. One that they cancel until then reads as cancelled, even if it had ended: what was
-paid for can be had by asking again, which costs nothing then.
+The duration of work, and so its end, may depend on the data. So an analyst sees the end of a job at whole steps of
+time, counted from the request. Until then the job reads as one that runs, whether it waits, runs or has ended. A
+job that they cancel until then reads as cancelled, even if it had ended: its release can be had by asking again,
+which costs nothing then.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import sqlalchemy as sa
 
 from headcount.errors import HeadcountError, RefusedError, UnknownNameError, UsageError
 from headcount.methods.registry import FAMILIES
-from headcount.studio.access import NotAllowedError, NotSignedInError, Role, Visitor
-from headcount.studio.jobs.job_request import ANALYST_READ_FLAGS, CURATOR_READ_FLAGS, CancelledError
-from headcount.studio.security.secret_tokens import fresh_id
+from headcount.studio.access import NotAllowedError, Role, Visitor, signed_in_id
+from headcount.studio.jobs.ipc import ANALYST_READ_FLAGS, CURATOR_READ_FLAGS, CancelledError
+from headcount.studio.security.secrets import fresh_id
 from headcount.studio.settings import Limits
 from headcount.studio.store import audit_log, releases
 from headcount.studio.store.database import StudioDatabase
 from headcount.studio.store.datasets import Dataset, Datasets
-from headcount.studio.store.schema import datasets, jobs, members, users
+from headcount.studio.store.schema import accounts, datasets, jobs, members
 from headcount.studio.store.schema import releases as released
 from headcount.studio.store.throttling import TooManyError
 
@@ -105,8 +105,6 @@ class Jobs:
     ) -> None:
         self._limits, self._store, self._datasets, self._clock, self.wake = limits, store, datasets, clock, wake
 
-    # For people
-
     def ask(
         self,
         visitor: Visitor,
@@ -118,29 +116,15 @@ class Jobs:
         title: str = "",
     ) -> Job:
         """Put something into the queue; when this returns it is kept, and will be worked on."""
-        if visitor.id is None:
-            raise NotSignedInError("nobody is signed in", remedy="sign in first")
+        asker = signed_in_id(visitor)
         about = None if dataset is None else self._datasets.get(visitor, dataset)
         request_values = dict(asked or {})
         _check(visitor, kind, about, family, request_values)
         now, key = self._clock(), fresh_id()
         named = title.strip()[:120] or _title(kind, about, family)
         with self._store.writing() as run:
-            # what is not shown yet counts: that there is room would say that something has ended
-            waiting = sa.select(sa.func.count()).where(
-                jobs.c.asker == visitor.id, sa.or_(jobs.c.state.in_(("waiting", "running")), jobs.c.shown > now)
-            )
-            if run.execute(waiting).scalar_one() >= self._limits.waiting:
-                raise TooManyError(
-                    f"{self._limits.waiting} jobs of yours wait already", remedy="wait until they are done"
-                )
-            values = {
-                "kind": kind,
-                "dataset": dataset,
-                "asker": visitor.id,
-                "family": family,
-                "asked": request_values,
-            }
+            self._check_room(run, asker, now)
+            values = {"kind": kind, "dataset": dataset, "asker": asker, "family": family, "asked": request_values}
             run.execute(
                 jobs.insert().values(id=key, title=named, state="waiting", created=now, cancelling=False, **values)
             )
@@ -148,6 +132,14 @@ class Jobs:
             audit_log.append(run, visitor, "asked", now, noted)
         self.wake()
         return self.get(visitor, key)
+
+    def _check_room(self, run: sa.Connection, asker: str, now: float) -> None:
+        """Refuse more jobs than may wait; one not shown yet counts, since room would tell that it has ended."""
+        unfinished = sa.or_(jobs.c.state.in_(("waiting", "running")), jobs.c.shown > now)
+        waiting = sa.select(sa.func.count()).where(jobs.c.asker == asker, unfinished)
+        most = self._limits.waiting
+        if run.execute(waiting).scalar_one() >= most:
+            raise TooManyError(f"{most} jobs of yours wait already", remedy="wait until they are done")
 
     def get(self, visitor: Visitor, job: str) -> Job:
         """Return a job; to an analyst as if there were none if it is not theirs."""
@@ -172,7 +164,7 @@ class Jobs:
             held = self._mine(run, visitor, job)
             if held.visible_to(visitor, now).is_over:
                 raise RefusedError("this job has ended already")
-            if held.state in ENDED:  # who cancels does not know it, and is not told
+            if held.state in ENDED:  # the visitor does not know it yet, and must not learn it
                 run.execute(released.delete().where(released.c.job == job, released.c.state == "own"))
                 outcome = CancelledError.create(charged=held.entry is not None).to_json()
                 run.execute(jobs.update().where(jobs.c.id == job).values(state="cancelled", outcome=outcome))
@@ -188,24 +180,16 @@ class Jobs:
         held = self.get(visitor, job)
         if not held.is_over:
             raise RefusedError("this job has not ended yet", remedy="wait for it, or cancel it")
-        return self.ask(
-            visitor,
-            kind=held.kind,
-            dataset=held.dataset,
-            family=held.family,
-            asked=held.asked,
-            title=held.title,
-        )
-
-    # For the runner
+        same = {name: getattr(held, name) for name in ("kind", "dataset", "family", "asked", "title")}
+        return self.ask(visitor, **same)
 
     def take(self) -> Job | None:
         """Return the job that has waited longest, which runs from now on; None if nothing may begin.
 
-        What an analyst asked for does not begin as soon as another job has ended: when their own ends would then
-        tell when that one did, however often they ask, and requests that cost nothing would measure it. It begins
-        at the next whole step of the clock; until then, the jobs of curators go first. A job of a user who is shut
-        out is not worked on, nor is a release of a closed dataset or for an analyst who is no member any more.
+        A job of an analyst does not begin as soon as another job has ended: its own end would then tell when that
+        one did, and requests that cost nothing would measure it. It begins at the next whole step of the clock;
+        until then, the jobs of curators go first. A job of a disabled account is not worked on, nor is a release
+        of a closed dataset or for an analyst who is no member any more.
         """
         now = self._clock()
         with self._store.writing() as run:
@@ -213,7 +197,7 @@ class Jobs:
                 self._end(run, _job(refused), "cancelled", CancelledError.create(charged=False).to_json(), now)
             waiting = _select_jobs().where(jobs.c.state == "waiting").order_by(jobs.c.created, jobs.c.id)
             if now < self._begins(run, now):
-                waiting = waiting.where(users.c.role == str(Role.CURATOR))
+                waiting = waiting.where(accounts.c.role == str(Role.CURATOR))
             row = run.execute(waiting.limit(1)).first()
             if row is None:
                 return None
@@ -269,25 +253,15 @@ class Jobs:
                 return
             final_outcome = dict(outcome)
             payer = final_outcome.pop("payer", None)
-            if (
-                release_files is not None
-                and final_outcome.get("earlier")
-                and not _may_see_earlier(run, held, str(release_files["digest"]), payer)
-            ):
+            is_earlier = release_files is not None and final_outcome.get("earlier")
+            if is_earlier and not _may_see_earlier(run, held, str((release_files or {})["digest"]), payer):
                 state, final_outcome, release_files = "failed", _NOT_SHARED.to_json(), None
             if release_files is not None and held.dataset is not None and held.family is not None:
                 final_outcome["release"] = releases.add(
-                    run,
-                    dataset=held.dataset,
-                    job=job,
-                    owner=held.asker,
-                    by_curator=held.by_curator,
-                    family=held.family,
-                    title=held.title,
-                    requested_at=held.created,
-                    folder=str(release_files["folder"]),
+                    run, job=job, by_curator=held.by_curator, requested_at=held.created, dataset=held.dataset,
+                    owner=held.asker, family=held.family, title=held.title, folder=str(release_files["folder"]),
                     digest=str(release_files["digest"]),
-                )
+                )  # fmt: skip
             self._end(run, held, state, final_outcome, now)
 
     def _end(self, run: sa.Connection, held: Job, state: str, outcome: Mapping[str, Any], now: float) -> None:
@@ -305,9 +279,9 @@ class Jobs:
 def _may_not_run() -> sa.ColumnElement[bool]:
     """Say of a job whether its asker is shut out, or may ask for no release of its dataset any more."""
     mine = sa.exists().where(members.c.dataset == jobs.c.dataset, members.c.person == jobs.c.asker)
-    is_dismissed = sa.and_(users.c.role != str(Role.CURATOR), ~mine)
+    is_dismissed = sa.and_(accounts.c.role != str(Role.CURATOR), ~mine)
     return sa.or_(
-        users.c.disabled, sa.and_(jobs.c.kind == "release", sa.or_(datasets.c.state != "open", is_dismissed))
+        accounts.c.disabled, sa.and_(jobs.c.kind == "release", sa.or_(datasets.c.state != "open", is_dismissed))
     )
 
 
@@ -355,10 +329,10 @@ def _select_jobs() -> sa.Select[tuple[object, ...]]:
         sa.select(
             jobs,
             datasets.c.name.label("dataset_name"),
-            users.c.name.label("asker_name"),
-            (users.c.role == str(Role.CURATOR)).label("by_curator"),
+            accounts.c.name.label("asker_name"),
+            (accounts.c.role == str(Role.CURATOR)).label("by_curator"),
         )
-        .join(users, users.c.id == jobs.c.asker)
+        .join(accounts, accounts.c.id == jobs.c.asker)
         .outerjoin(datasets, datasets.c.id == jobs.c.dataset)
     )
     return query

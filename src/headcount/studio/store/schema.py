@@ -6,7 +6,7 @@ from sqlalchemy import JSON, Boolean, Column, Float, ForeignKey, Index, Integer,
 
 METADATA = MetaData()
 
-users = Table(
+accounts = Table(
     "studio_people",
     METADATA,
     Column("id", String(32), primary_key=True),
@@ -21,8 +21,8 @@ invitations = Table(
     "studio_invitations",
     METADATA,
     Column("digest", String(64), primary_key=True),
-    Column("person", ForeignKey(users.c.id), nullable=False),
-    Column("made_by", ForeignKey(users.c.id)),  # None: the first one, made at the first start
+    Column("person", ForeignKey(accounts.c.id), nullable=False),
+    Column("made_by", ForeignKey(accounts.c.id)),  # None: the first one, made at the first start
     Column("expires", Float, nullable=False),
     Column("used", Float),
 )
@@ -31,7 +31,7 @@ sessions = Table(
     "studio_sessions",
     METADATA,
     Column("digest", String(64), primary_key=True),
-    Column("person", ForeignKey(users.c.id), nullable=False),
+    Column("person", ForeignKey(accounts.c.id), nullable=False),
     Column("csrf", String(64), nullable=False),
     Column("created", Float, nullable=False),
     Column("expires", Float, nullable=False),
@@ -41,7 +41,7 @@ tokens = Table(
     "studio_tokens",
     METADATA,
     Column("id", String(32), primary_key=True),
-    Column("person", ForeignKey(users.c.id), nullable=False),
+    Column("person", ForeignKey(accounts.c.id), nullable=False),
     Column("label", String(80), nullable=False),
     Column("digest", String(64), unique=True, nullable=False),
     Column("created", Float, nullable=False),
@@ -63,12 +63,14 @@ datasets = Table(
     Column("id", String(32), primary_key=True),
     Column("name", String(64), unique=True, nullable=False),  # also the dataset of the ledger
     Column("about", Text, nullable=False, default=""),  # for analysts, in the curator's words
-    Column("reads", String(16), nullable=False),  # a key of events.flags.READERS: events, ratings, people, tags
+    Column(
+        "reads", String(16), nullable=False
+    ),  # a key of events.log_parameters.READERS: events, ratings, people, tags
     Column("source", JSON, nullable=False),  # {"files": ["uploads/…"]} or {"address": "postgresql://…"}
-    Column("flags", JSON, nullable=False),  # how it is read: names and values of events.flags.FLAGS
+    Column("flags", JSON, nullable=False),  # how it is read: names and values of events.log_parameters.FLAGS
     Column("version", String(64)),
     Column("state", String(16), nullable=False),  # draft, open, closed
-    Column("made_by", ForeignKey(users.c.id), nullable=False),
+    Column("made_by", ForeignKey(accounts.c.id), nullable=False),
     Column("created", Float, nullable=False),
 )
 
@@ -76,7 +78,7 @@ members = Table(
     "studio_members",
     METADATA,
     Column("dataset", ForeignKey(datasets.c.id), primary_key=True),
-    Column("person", ForeignKey(users.c.id), primary_key=True),
+    Column("person", ForeignKey(accounts.c.id), primary_key=True),
     Column("epsilon", String(32), nullable=False),  # what the ledger allows this analyst
     Column("added", Float, nullable=False),
 )
@@ -87,7 +89,7 @@ jobs = Table(
     Column("id", String(32), primary_key=True),
     Column("kind", String(16), nullable=False),  # release, or of a curator also check, compare, audit, reproduce
     Column("dataset", ForeignKey(datasets.c.id)),
-    Column("asker", ForeignKey(users.c.id), nullable=False),
+    Column("asker", ForeignKey(accounts.c.id), nullable=False),
     Column("family", String(32)),  # of a release: a key of headcount.methods.registry.FAMILIES
     Column("asked", JSON, nullable=False),  # fields of the request, or settings of the other kinds
     Column("title", String(120), nullable=False, default=""),
@@ -109,7 +111,7 @@ releases = Table(
     Column("id", String(32), primary_key=True),
     Column("dataset", ForeignKey(datasets.c.id), nullable=False),
     Column("job", ForeignKey(jobs.c.id), unique=True),
-    Column("owner", ForeignKey(users.c.id), nullable=False),
+    Column("owner", ForeignKey(accounts.c.id), nullable=False),
     Column("family", String(32), nullable=False),
     Column("title", String(120), nullable=False),
     Column("note", Text, nullable=False, default=""),

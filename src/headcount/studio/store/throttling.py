@@ -1,11 +1,11 @@
 """Rate limits of password attempts: by name and address, by name, by address, and in total.
 
-A try is written down before the password is looked at, so that many at once count as many. A name that nobody has
-is throttled like one that somebody has.
+A try is counted before the password is checked, so that many at once count as many. Unknown names are throttled
+like known ones.
 
-A browser that signed in before has a cookie for its account, and its tries are counted apart: tries of others do
-not keep it out. All such browsers of an account together have five tries in five seconds, right or wrong. An
-address, behind which many users may be, is slowed down and never closed.
+A browser that signed in before has a cookie for its account, and its tries are counted separately: tries of others
+do not keep it out. All such browsers of an account together have five tries in five seconds, right or wrong. An
+address, behind which many may be, is slowed down and never closed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from headcount.errors import RefusedError
-from headcount.studio.security.secret_tokens import digest_of
+from headcount.studio.security.secrets import digest_of
 from headcount.studio.store.schema import sign_in_attempts
 
 ATTEMPT_WINDOW_SECONDS = 15 * 60.0
@@ -45,15 +45,13 @@ def count_attempt(run: sa.Connection, name: str, address: str, now: float, brows
     if _number(run, keys[0]) >= MOST_PER_NAME_AND_ADDRESS or (
         browser is None and _number(run, keys[1]) >= MOST_PER_NAME
     ):
-        raise TooManyError(
-            "too many tries", remedy="wait 15 minutes, then try again", seconds=ATTEMPT_WINDOW_SECONDS
-        )
+        raise _too_many("15 minutes", ATTEMPT_WINDOW_SECONDS)
     if browser is not None and _number(run, keys[1], now - MOST_OF_BROWSERS) >= MOST_OF_BROWSERS:
-        raise TooManyError("too many tries", remedy="wait five seconds, then try again", seconds=MOST_OF_BROWSERS)
+        raise _too_many("five seconds", MOST_OF_BROWSERS)
     if browser is None:
         is_slow = _number(run, keys[2]) >= FREE_PER_ADDRESS and _number(run, keys[2], now - 1) >= SLOW_PER_SECOND
         if is_slow or _number(run, _ALL, now - 1) >= MOST_PER_SECOND:
-            raise TooManyError("too many tries", remedy="wait a second, then try again", seconds=1)
+            raise _too_many("a second", 1)
     run.execute(sign_in_attempts.insert(), [{"key": key, "at": now} for key in keys])
 
 
@@ -62,15 +60,15 @@ def forgive_attempts(run: sa.Connection, name: str, address: str, browser: str |
     there, *shared = _keys(name, address, browser)
     run.execute(sign_in_attempts.delete().where(sign_in_attempts.c.key == there))
     for key in shared if browser is None else ():  # a right password takes work, too
-        last = (
-            sa.select(sa.func.max(sign_in_attempts.c.number))
-            .where(sign_in_attempts.c.key == key)
-            .scalar_subquery()
-        )
-        run.execute(sign_in_attempts.delete().where(sign_in_attempts.c.number == last))
+        last = sa.select(sa.func.max(sign_in_attempts.c.number)).where(sign_in_attempts.c.key == key)
+        run.execute(sign_in_attempts.delete().where(sign_in_attempts.c.number == last.scalar_subquery()))
 
 
 _ALL = "all"
+
+
+def _too_many(wait: str, seconds: float) -> TooManyError:
+    return TooManyError("too many tries", remedy=f"wait {wait}, then try again", seconds=seconds)
 
 
 def _keys(name: str, address: str, browser: str | None) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import FastAPI
@@ -10,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from headcount.errors import (
     CallerError,
@@ -20,9 +21,9 @@ from headcount.errors import (
     UnknownNameError,
     UsageError,
 )
-from headcount.studio.access import NotAllowedError, NotSignedInError
+from headcount.studio.access import ForgeryError, NotAllowedError, NotSignedInError
+from headcount.studio.forms import FormError
 from headcount.studio.forms.labels import in_words
-from headcount.studio.security.csrf import ForgeryError
 from headcount.studio.store.throttling import TooManyError
 from headcount.studio.uploads import TooLargeError
 from headcount.studio.web import templates
@@ -38,7 +39,7 @@ STATUS: dict[type[Exception], int] = {
     TooManyError: 429,
     SurroundingsError: 503,
 }
-"""What each error answers with; one that is not here answers as what it is a kind of, and any other with 500."""
+"""The status of each error; a class that is not here has that of its base, and any other error 500."""
 
 
 class Failure(BaseModel):
@@ -52,7 +53,7 @@ class Failure(BaseModel):
 
 
 class UnexpectedError(HeadcountError):
-    """What nobody foresaw: told to the log of the server, not to who asks."""
+    """An unforeseen error: the log of the server has it, and the visitor does not see it."""
 
 
 class RequestError(HeadcountError):
@@ -68,20 +69,33 @@ def error_response(request: Request, error: Exception) -> Response:
 
 
 def unknown_host_response() -> Response:
-    """Answer a request for a host that is not ours; what it asks for is not looked at."""
+    """Answer a request for a host that is not ours, without looking at the request."""
     remedy = "open the address that the server was started with, or start it with --public-url"
     error = RequestError("this server is not known by that name", remedy=remedy)
     return JSONResponse(error.to_json(), 421)
 
 
 def install(app: FastAPI) -> None:
-    """Let an application answer so whatever a route raises."""
+    """Let an application answer every error of a route so."""
 
     def handle(request: Request, error: Exception) -> Response:
         return error_response(request, error)
 
     for kind in (HeadcountError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, handle)
+
+
+def unknown_address() -> UnknownNameError:
+    """Return the error of an address without a page."""
+    return UnknownNameError("there is nothing at this address", remedy="begin at /")
+
+
+def form_page(request: Request, name: str, error: HeadcountError | None, **values: Any) -> HTMLResponse:
+    """Return a page with a form, refused or not: an error of single fields is shown beside these alone."""
+    by_field = error.by_field if isinstance(error, FormError) else {}
+    shown = error if not by_field or "" in by_field else None
+    status = 200 if error is None else status_of(error)
+    return templates.page(request, name, status=status, error=shown, **values)
 
 
 def status_of(error: Exception) -> int:
@@ -107,7 +121,7 @@ def _status_and_error(error: Exception) -> tuple[int, HeadcountError]:
 
 def _of_http(error: HTTPException) -> HeadcountError:
     if error.status_code == 404:
-        return UnknownNameError("there is nothing at this address", remedy="begin at /")
+        return unknown_address()
     if error.status_code == 405:
         return UsageError("this address does not take that", remedy="see /api/v1/openapi.json")
     if error.status_code == 413:
@@ -116,10 +130,8 @@ def _of_http(error: HTTPException) -> HeadcountError:
 
 
 def _of_fields(error: RequestValidationError) -> HeadcountError:
-    """Say which fields are not as they must be; never what was in them, which may be a password."""
-    wrong = [
-        (".".join(str(part) for part in detail["loc"][1:]), str(detail["msg"])) for detail in error.errors()[:5]
-    ]
+    """Name the wrong fields; never their values, which may be passwords."""
+    wrong = [(".".join(map(str, detail["loc"][1:])), str(detail["msg"])) for detail in error.errors()[:5]]
     summary = "; ".join(f"{name}: {problem}" if name else problem for name, problem in wrong)
     return RequestError(f"not as it must be: {summary}", remedy="mend this, and send it again")
 

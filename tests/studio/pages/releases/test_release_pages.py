@@ -14,6 +14,7 @@ import pytest
 
 from headcount.methods.registry import FAMILIES, family_releasing
 from headcount.releases.release import Release
+from headcount.reports import page
 from headcount.studio.services import charts
 from headcount.studio.services.exploration import views
 from headcount.studio.services.exploration.opened_release import OpenedRelease
@@ -85,10 +86,8 @@ RELEASES: dict[str, Release] = {
 @pytest.fixture
 def undrawn() -> Iterator[None]:
     """Let charts be compiled to nothing: that takes its time, and tests of charts see to it."""
-    with (
-        mock.patch.object(charts, "vega_of", return_value={"description": ""}),
-        mock.patch.object(charts, "png_of", return_value=b""),
-    ):
+    empty = {page.vega_of: {"description": ""}, page.png_of: b""}
+    with mock.patch.object(charts, "_CHART_PROCESS", side_effect=lambda draw, *_, **__: empty[draw]):
         yield
 
 

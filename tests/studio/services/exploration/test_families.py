@@ -9,9 +9,8 @@ import pytest
 
 from headcount.methods.registry import FAMILIES, family_releasing
 from headcount.studio.services.exploration import views
-from headcount.studio.services.exploration.heat_map import grid
+from headcount.studio.services.exploration.item_contexts import grid, items_with_lift
 from headcount.studio.services.exploration.item_profile import profile, related
-from headcount.studio.services.exploration.lift import items_with_lift
 from headcount.studio.services.exploration.opened_release import OpenedRelease
 from tests.seeded.cases import Case, every_case
 from tests.seeded.record import recorded

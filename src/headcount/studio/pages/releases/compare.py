@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Query, Request
+from fastapi import Query
 from fastapi.responses import Response
 
-from headcount.studio.access import AccessLevel, router_for, visitor
+from headcount.studio.access import AccessLevel, router_for
 from headcount.studio.services.exploration import views
 from headcount.studio.services.exploration.compare import comparable, compare
 from headcount.studio.services.exploration.rows import heading, number
-from headcount.studio.services.open_release import open_release
-from headcount.studio.studio import studio_of
+from headcount.studio.services.releases import open_release
+from headcount.studio.studio import Call
 from headcount.studio.web import templates
 
 _all = router_for(AccessLevel.SIGNED_IN, include_in_schema=False)
@@ -25,14 +25,14 @@ Place = Annotated[int, Query(ge=0, le=2**31)]
 
 @_all.get("/compare")
 def compare_page(
-    request: Request, first: Words = "", second: Words = "", table: Words = "", q: Words = "", start: Place = 0
+    call: Call, first: Words = "", second: Words = "", table: Words = "", q: Words = "", start: Place = 0
 ) -> Response:
     """Choose two releases, and show how they differ."""
-    listed = studio_of(request).releases.listed(visitor(request))
+    listed = call.studio.releases.listed(call.visitor)
     chosen = {"first": first, "second": second, "table": table, "q": q}
     if not (first and second):
-        return templates.page(request, "compare.html.jinja", listed=listed, chosen=chosen, told=None)
-    first_opened, second_opened = (open_release(request, entry) for entry in (first, second))
+        return templates.page(call.request, "compare.html.jinja", listed=listed, chosen=chosen, told=None)
+    first_opened, second_opened = (open_release(call.studio, call.visitor, entry) for entry in (first, second))
     comparison = first_opened.opened.cached(
         ("compared", second_opened.stored.digest, table),
         lambda: compare(first_opened.opened, second_opened.opened, table or None),
@@ -55,10 +55,10 @@ def compare_page(
         ],
         "headings": [heading(entry) for entry in comparison.keys],
     }
-    if request.headers.get("hx-target") == "compared":
-        return templates.part(request, "compare_part.html.jinja", **shown)
+    if call.request.headers.get("hx-target") == "compared":
+        return templates.part(call.request, "compare_part.html.jinja", **shown)
     return templates.page(
-        request,
+        call.request,
         "compare.html.jinja",
         listed=listed,
         one=first_opened.stored,

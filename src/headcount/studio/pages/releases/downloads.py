@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from fastapi import Request
 from fastapi.responses import Response
 
 from headcount.errors import UnknownNameError
 from headcount.studio.access import AccessLevel, router_for
+from headcount.studio.pages.releases import Visible
 from headcount.studio.services import charts
 from headcount.studio.services.exploration import views
-from headcount.studio.services.exploration.downloads import csv_of, parquet_of, zip_of
-from headcount.studio.services.open_release import VisibleRelease, open_release
-from headcount.studio.studio import studio_of
+from headcount.studio.services.exploration.downloads import csv_of, parquet_of
+from headcount.studio.services.releases import zipped_folder
+from headcount.studio.studio import Call
 from headcount.studio.web import templates
 
 _all = router_for(AccessLevel.SIGNED_IN, prefix="/releases/{release}", include_in_schema=False)
@@ -29,62 +29,47 @@ TYPES = {
 
 
 @_all.get("/downloads")
-def downloads_page(request: Request, release: str) -> Response:
-    """List what can be taken home."""
-    read = open_release(request, release)
-    return templates.page(
-        request,
-        "downloads.html.jinja",
-        **read.shown("downloads"),
-        tables=views.table_summaries(read.opened),
-        charts=list(charts.charts(read.opened).values()),
-    )
+def downloads_page(call: Call, visible: Visible) -> Response:
+    """List all downloads."""
+    tables, figures = views.table_summaries(visible.opened), list(charts.charts(visible.opened).values())
+    values = {**visible.shown("downloads"), "tables": tables, "charts": figures}
+    return templates.page(call.request, "downloads.html.jinja", **values)
 
 
 @_all.get("/downloads/tables/{table:path}.{kind}")
-def download_table(request: Request, release: str, table: str, kind: Literal["csv", "parquet"]) -> Response:
+def download_table(visible: Visible, table: str, kind: Literal["csv", "parquet"]) -> Response:
     """Send a table."""
-    read = open_release(request, release)
-    if table not in read.opened.release.tables:
-        raise UnknownNameError.among("table", table, read.opened.release.tables)
-    loaded = read.opened.release
-    text = csv_of(loaded.bounded_table(table)) if kind == "csv" else parquet_of(loaded.tables[table])
-    return sent(text, named(read, table), kind)
+    held = visible.opened.release
+    if table not in held.tables:
+        raise UnknownNameError.among("table", table, held.tables)
+    content = csv_of(held.bounded_table(table)) if kind == "csv" else parquet_of(held.tables[table])
+    return _file(visible, table, kind, content)
 
 
 @_all.get("/downloads/charts/{name}.png")
-def download_chart(request: Request, release: str, name: str) -> Response:
+def download_chart(visible: Visible, name: str) -> Response:
     """Send a chart as a picture."""
-    read = open_release(request, release)
-    return sent(charts.png(read.opened, name), named(read, name), "png")
+    return _file(visible, name, "png", charts.png(visible.opened, name))
 
 
 @_all.get("/downloads/about.txt")
-def download_words(request: Request, release: str) -> Response:
-    """Send what was done and what is promised, in sentences."""
-    read = open_release(request, release)
-    held = read.opened.release
+def download_words(visible: Visible) -> Response:
+    """Send the steps and the guarantee, in sentences."""
+    held = visible.opened.release
     warning = "" if held.is_private else "NOT PRIVATE: for research alone.\n"
-    return sent(f"{warning}{held.explain()}\n".encode(), named(read, "about"), "txt")
+    return _file(visible, "about", "txt", f"{warning}{held.explain()}\n".encode())
 
 
 @_all.get("/downloads/release.zip")
-def download_all(request: Request, release: str) -> Response:
+def download_all(call: Call, visible: Visible) -> Response:
     """Send the folder of the release."""
-    read = open_release(request, release)
-    folder = studio_of(request).releases.folder_of(read.stored)
-    packed = zip_of(folder, list(read.opened.release.tables), read.stored.digest)
-    return sent(packed, named(read, ""), "zip")
+    return _file(visible, "", "zip", zipped_folder(call.studio, visible))
 
 
-def named(read: VisibleRelease, part: str) -> str:
-    """Return what a file is called: by the title of the release, in plain letters."""
-    words = re.sub(r"[^a-z0-9]+", "-", f"{read.stored.title} {part}".lower()).strip("-")
-    return words[:80].rstrip("-") or "release"
-
-
-def sent(content: bytes, name: str, kind: str) -> Response:
-    """Send a file to be kept, never to be shown."""
+def _file(visible: Visible, part: str, kind: str, content: bytes) -> Response:
+    """Send a file to be kept, never to be shown; its name is the title of the release, in plain letters."""
+    words = re.sub(r"[^a-z0-9]+", "-", f"{visible.stored.title} {part}".lower()).strip("-")
+    name = words[:80].rstrip("-") or "release"
     headers = {"Content-Disposition": f'attachment; filename="{name}.{kind}"'}
     return Response(content, media_type=TYPES[kind], headers=headers)
 

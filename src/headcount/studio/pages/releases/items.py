@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Query, Request
+from fastapi import Query
 from fastapi.responses import Response
 
 from headcount.reports.sentences import across, counted_words
 from headcount.studio.access import AccessLevel, router_for
+from headcount.studio.pages.releases import Visible
 from headcount.studio.services.exploration.item_profile import profile, related
 from headcount.studio.services.exploration.rows import bar, columns_of, item_address, number, scale_of
-from headcount.studio.services.open_release import VisibleRelease, open_release
+from headcount.studio.studio import Call
 from headcount.studio.web import templates
 
 _all = router_for(AccessLevel.SIGNED_IN, prefix="/releases/{release}", include_in_schema=False)
@@ -23,88 +24,74 @@ Words = Annotated[str, Query(max_length=2000)]
 
 
 @_all.get("/items")
-def item_by_query(request: Request, release: str, item: Words) -> Response:
+def item_by_query(call: Call, visible: Visible, item: Words) -> Response:
     """Show an item whose name makes no address."""
-    return _item(request, open_release(request, release), item)
+    return _item(call, visible, item)
 
 
 @_all.get("/items/{item:path}")
-def item_page(request: Request, release: str, item: str) -> Response:
+def item_page(call: Call, visible: Visible, item: str) -> Response:
     """Show an item."""
-    return _item(request, open_release(request, release), item)
+    return _item(call, visible, item)
 
 
 @_all.get("/related")
-def related_page(request: Request, release: str, q: Words = "", item: Words | None = None) -> Response:
-    """Show what belongs to an item, or find one."""
-    read = open_release(request, release)
-    opened = read.opened
-    rows = opened.browsed(opened.item_table or "").page(q, size=MATCHES).rows if opened.item_table else []
-    chosen = None if item is None else opened.item(item)
+def related_page(call: Call, visible: Visible, q: Words = "", item: Words | None = None) -> Response:
+    """Show the items that are related to one, or search for one."""
+    held = visible.opened
+    rows = held.browsed(held.item_table).page(q, size=MATCHES).rows if held.item_table else []
+    chosen = None if item is None else held.item(item)
     return templates.page(
-        request,
+        call.request,
         "related.html.jinja",
-        **read.shown("related"),
+        **visible.shown("related"),
         q=q,
-        matches=[(entry["item"], opened.name("item", entry["item"])) for entry in rows],
+        matches=[(row["item"], held.name("item", row["item"])) for row in rows],
         chosen=chosen,
-        called="" if chosen is None else opened.name("item", chosen),
-        related=None if chosen is None else related(opened, chosen),
-        address=lambda entry: item_address(read.base, entry),
+        called="" if chosen is None else held.name("item", chosen),
+        related=None if chosen is None else related(held, chosen),
+        address=lambda entry: item_address(visible.base, entry),
     )
 
 
 @_all.get("/tags")
-def tags_page(request: Request, release: str, q: Words = "", resource: Words | None = None) -> Response:
-    """Show the tags of a resource, or find one."""
-    read = open_release(request, release)
-    opened, model = read.opened, read.opened.tags
-    rows = opened.browsed("model/resources").page(q, size=MATCHES).rows
+def tags_page(call: Call, visible: Visible, q: Words = "", resource: Words | None = None) -> Response:
+    """Show the tags of a resource, or search for one."""
+    held, model = visible.opened, visible.opened.tags
+    rows = held.browsed("model/resources").page(q, size=MATCHES).rows
     return templates.page(
-        request,
+        call.request,
         "tags.html.jinja",
-        **read.shown("tags"),
+        **visible.shown("tags"),
         q=q,
-        matches=[(row["resource"], opened.name("resource", row["resource"])) for row in rows],
+        matches=[(row["resource"], held.name("resource", row["resource"])) for row in rows],
         chosen=resource,
-        called="" if resource is None else opened.name("resource", resource),
+        called="" if resource is None else held.name("resource", resource),
         knows=resource is not None and model is not None and model.knows(resource),
         tags=[] if resource is None or model is None else model.recommend(resource, k=TAGS),
     )
 
 
-def _item(request: Request, read: VisibleRelease, item: str) -> Response:
-    opened = read.opened
-    item_profile = profile(opened, item)
-    browsed = None if opened.context_table != "edges" else opened.browsed("edges")
-    scale = None if browsed is None else scale_of(browsed)
-    rows = [
-        (
-            entry,
-            None if scale is None else bar({"count": entry.count, "low": entry.low, "high": entry.high}, scale),
-        )
-        for entry in item_profile.contexts
-    ]
-    having = opened.item_table or ""
-    shown = (
-        []
-        if item_profile.numbers is None
-        else [
-            (entry.heading, number(item_profile.numbers[entry.name], entry.name))
-            for entry in columns_of(opened.browsed(having))
-            if entry.kind == "number" and item_profile.numbers[entry.name] is not None
-        ]
-    )
+def _item(call: Call, visible: Visible, item: str) -> Response:
+    held = visible.opened
+    shown = profile(held, item)
+    scale = scale_of(held.browsed("edges")) if held.context_table == "edges" else None
+    numbers = shown.numbers or {}
+    columns = columns_of(held.browsed(held.item_table or "")) if numbers else []
     return templates.page(
-        request,
+        call.request,
         "item.html.jinja",
-        **read.shown(""),
-        profile=item_profile,
-        numbers=shown,
-        rows=rows,
-        across=across(opened.release),
-        counted=counted_words(opened.release),
-        address=lambda entry: item_address(read.base, entry),
+        **visible.shown(""),
+        profile=shown,
+        numbers=[
+            (column.heading, number(numbers[column.name], column.name))
+            for column in columns
+            if column.kind == "number" and numbers[column.name] is not None
+        ],
+        rows=[(entry, None if scale is None else bar(vars(entry), scale)) for entry in shown.contexts],
+        across=across(held.release),
+        counted=counted_words(held.release),
+        address=lambda entry: item_address(visible.base, entry),
     )
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from headcount.errors import HeadcountError
 from headcount.reports.charts.release_charts import unknown_beside
-from headcount.studio.services.exploration.lift import (
+from headcount.studio.services.exploration.item_contexts import (
     context_shares,
     general_counts,
     has_item_contexts,

@@ -1,23 +1,28 @@
-"""An open release: its searchable tables, item labels and models, cached while it is open."""
+"""Open releases: searchable tables, item labels and models of each, and a cache that bounds their memory."""
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headcount.errors import UnknownNameError
+from headcount.errors import DataError, UnknownNameError
 from headcount.methods.recommender.recommender import NeighbourModel
 from headcount.methods.tags.recommend import ReleasedModel
-from headcount.releases.release import Release
+from headcount.releases.folder_files import folder_digest
+from headcount.releases.release import Release, load
 from headcount.releases.top_k import match_context
-from headcount.studio.services.exploration.single_flight import SingleFlight
-from headcount.studio.services.exploration.table_search import Labels, Names, SearchableTable
+from headcount.studio.services.exploration.table_search import Labels, Names, SearchableTable, SingleFlight
 
+MOST_BYTES = 512 * 1024**2
+"""Bytes of the tables of all open releases; the release in use may be larger."""
 _ITEMS = ("items", "model/items", "ranking")
 """Where items have their labels."""
 
@@ -132,3 +137,38 @@ class OpenedRelease:
         tables = self.release.tables
         held = "model/tags" in tables and tables["model/tags"].num_rows > 0
         return self.cached("tags", lambda: ReleasedModel.of(self.release)) if held else None
+
+
+@dataclass(eq=False)
+class ReleaseCache:
+    """Open releases by the digests of their folders, least recently used first out, bounded in bytes."""
+
+    most_bytes: int = MOST_BYTES
+    _once: SingleFlight = field(default_factory=SingleFlight, repr=False)
+    _sizes: OrderedDict[str, int] = field(default_factory=OrderedDict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def open(self, digest: str, folder: Path) -> OpenedRelease:
+        """Return the release of a digest, read from its folder if it is not open and has that digest."""
+        opened = self._once(digest, lambda: _read(digest, folder))
+        with self._lock:
+            self._sizes[digest] = opened.nbytes
+            self._sizes.move_to_end(digest)
+            while sum(self._sizes.values()) > self.most_bytes and len(self._sizes) > 1:
+                self._once.forget(self._sizes.popitem(last=False)[0])
+        return opened
+
+    def held(self) -> list[str]:
+        """Return the digests of what is open, the one looked at last at the end."""
+        with self._lock:
+            return list(self._sizes)
+
+
+def _read(digest: str, folder: Path) -> OpenedRelease:
+    try:
+        same = folder_digest(folder) == digest
+    except OSError:
+        same = False
+    if not same:
+        raise DataError("the files of this release are gone, or are not what was released", remedy="restore them")
+    return OpenedRelease(load(folder))

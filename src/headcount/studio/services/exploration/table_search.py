@@ -1,18 +1,19 @@
-"""Search, sorting and paging of any released table, fast with 100,000 rows and more.
+"""Search, sorting and paging of any released table, fast with 100,000 rows and more; and a cache of results.
 
-Tables of one release are opened in ``opened``; rows are formatted for pages in ``rows``.
+Tables of one release are opened in ``opened_release``; rows are formatted for pages in ``rows``.
 
-Texts are folded once, and only those that differ: a search looks at each different text, and then at who has it.
-What was sorted once by a column stays sorted. Items, tags and resources are found by their ids and labels.
+Each distinct text is folded once: a search matches distinct texts, then the rows that have them. An order by a
+column is kept. Items, tags and resources are found by their ids and labels.
 """
 
 from __future__ import annotations
 
+import threading
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +21,8 @@ import pyarrow.compute as pc
 
 from headcount._internal.arrays import Flags, Integers
 from headcount.errors import UnknownNameError
-from headcount.studio.services.exploration.single_flight import SingleFlight
 
+Value = TypeVar("Value")
 Row = dict[str, Any]
 Labels = Mapping[str, "Names"]
 """The labels of what a column names, by that column."""
@@ -31,6 +32,41 @@ LARGEST = ("count", "weight", "similarity", "support")
 
 MOST_ROWS = 500
 """So many rows are in a page of a table at most."""
+
+
+@dataclass(eq=False)
+class _Slot:
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    value: tuple[Any, ...] = ()
+
+
+@dataclass(eq=False)
+class SingleFlight:
+    """A thread-safe cache that computes each key once: concurrent callers of a key wait for one computation.
+
+    A computation that fails is not kept.
+
+    >>> kept = SingleFlight()
+    >>> kept("answer", lambda: 42), kept("answer", lambda: 43)
+    (42, 42)
+    """
+
+    _slots: dict[Hashable, _Slot] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __call__(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return the value of a key, or compute it."""
+        with self._lock:
+            slot = self._slots.setdefault(key, _Slot())
+        with slot.lock:
+            if not slot.value:
+                slot.value = (make(),)
+            return cast("Value", slot.value[0])
+
+    def forget(self, key: Hashable) -> None:
+        """Remove the value of a key."""
+        with self._lock:
+            self._slots.pop(key, None)
 
 
 def fold_text(text: str) -> str:
@@ -156,9 +192,7 @@ class SearchableTable:
 
     def _hits(self, search: str) -> Flags | None:
         """Return which rows hold each word of a search, in any of their texts; None: all do."""
-        words = sorted(
-            fold_text(search).split(), key=len, reverse=True
-        )  # long ones leave the fewest to be looked at
+        words = sorted(fold_text(search).split(), key=len, reverse=True)  # long ones leave the fewest rows
         if not words:
             return None
         rows = None

@@ -9,7 +9,7 @@ from typing import Any
 from headcount.methods.registry import family_releasing, table
 from headcount.methods.tags.recommend import topic_lists
 from headcount.reports.parts.part import Part, part_of
-from headcount.studio.services.exploration.lift import has_item_contexts
+from headcount.studio.services.exploration.item_contexts import has_item_contexts
 from headcount.studio.services.exploration.opened_release import OpenedRelease
 
 TOPIC_TAGS = 12

@@ -1,10 +1,10 @@
-"""Lift: items more popular in a context than in general, significantly beyond the noise.
+"""Counts of items by context: the heat map, and lift.
 
-An item is expected to have in a context what it has in general, times the part that the context has of all counts.
-It stands out if its count there is above that by more than noise would bring for any of the items that were
-looked at. Noise is taken to have the tails of Laplace noise, the heaviest there is here: if it stays within
-``reach`` with probability p, then for n items it stays within ``reach`` · ln(n / (1 − p)) / ln(1 / (1 − p)), all
-at once. Told is how many times as much as expected an item has at least, its general count taken at its upper end.
+Lift: an item is expected to have in a context its general count, times the context's share of all counts. It
+stands out if its count there is significantly above that, for all items of the context at once. Noise is taken to
+have the tails of Laplace noise, the heaviest here. If it stays within ``r`` with probability p, then for n
+items it stays within ``r`` · ln(n / (1 − p)) / ln(1 / (1 − p)), all at once. The lift is how many times as much as
+expected an item has at least, with its general count at its upper end.
 
 Only released numbers are used.
 """
@@ -12,7 +12,9 @@ Only released numbers are used.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,15 @@ from headcount._internal.arrays import Floats
 from headcount.errors import UsageError
 from headcount.releases.release import Release
 from headcount.releases.top_k import match_context
+from headcount.reports import excerpts
+from headcount.reports.charts.release_charts import unknown_beside
 from headcount.studio.services.exploration.opened_release import OpenedRelease
+from headcount.studio.services.exploration.table_search import Row, SearchableTable
+
+SIZE = 15
+"""Items of a heat map."""
+LEVELS = 9
+"""Colours of a heat map, beside none."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +96,10 @@ def _in_context(opened: OpenedRelease, context: str) -> list[ItemLift]:
     best = np.flatnonzero(times > 1)
     best = best[np.argsort(-times[best], kind="stable")]
     rows = here.take(pa.array(best, pa.int64())).to_pylist()
+    numbers = [(row, float(expected[at]), float(times[at])) for row, at in zip(rows, best.tolist(), strict=True)]
     return [
-        ItemLift(
-            row["item"], context, row["count"], row["low"], row["high"], float(expected[at]), float(times[at])
-        )
-        for row, at in zip(rows, best.tolist(), strict=True)
+        ItemLift(row["item"], context, row["count"], row["low"], row["high"], usual, at_least)
+        for row, usual, at_least in numbers
     ]
 
 
@@ -108,3 +117,61 @@ def _general_counts(release: Release) -> tuple[pa.Array, Floats, Floats]:
     # people who come in several contexts are in each of these, and once among those of the item
     sums = release.edges.group_by("item", use_threads=False).aggregate([("count", "sum"), ("high", "sum")])
     return sums["item"].combine_chunks(), sums["count_sum"].to_numpy(), sums["high_sum"].to_numpy()
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Contexts across; an item's cells side by side in each row. A cell that was not released is None."""
+
+    contexts: Sequence[str]
+    rows: Sequence[tuple[Row, Sequence[Row | None]]]
+    matches: int
+    left_out: int
+    """The number of contexts without room: those with the smallest counts."""
+
+    def level(self, cell: Row) -> int:
+        """Return how dark a cell is: from 0 to :data:`LEVELS`, by its part of the largest count."""
+        part = float(cell["count"]) / self.largest
+        return round(LEVELS * min(max(part, 0.0), 1.0))
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest count in it, at least 1."""
+        held = [float(cell["count"]) for _, own in self.rows for cell in own if cell is not None]
+        return max([1.0, *held])
+
+
+def grid(opened: OpenedRelease, search: str = "", size: int = SIZE) -> Grid:
+    """Return the largest items, or the largest of those that are searched for, in all contexts."""
+    if not has_item_contexts(opened.release):
+        raise UsageError("this release has no counts by context", remedy="see its ranking")
+    page = _sizes(opened).page(search, size=size)
+    rows = [{**row, "rank": place} for row, place in zip(page.rows, page.places, strict=True)]
+    named = excerpts.named(rows, {row["item"]: opened.labels["item"][str(row["item"])] for row in rows})
+    names = opened.cached("grid contexts", lambda: excerpts.contexts(opened.release))
+    cells = _cells(opened, [row["item"] for row in named])
+    unknown = any(context is None for _, context in cells)
+    across: list[str | None] = [*names, *([None] if unknown else [])]
+    return Grid(
+        contexts=[unknown_beside(names) if label is None else label for label in across],
+        rows=[(row, [cells.get((row["item"], context)) for context in across]) for row in named],
+        matches=page.matches,
+        left_out=len(opened.release.contexts or ()) - len(names),
+    )
+
+
+def _sizes(opened: OpenedRelease) -> SearchableTable:
+    if "items" in opened.release.tables:
+        return opened.browsed("items")
+    ids, mean, _ = general_counts(opened)
+    table = pa.table({"item": ids, "count": mean})
+    return opened.cached("sizes", lambda: SearchableTable(table, {"item": opened.labels["item"]}))
+
+
+def _cells(opened: OpenedRelease, items: Sequence[Any]) -> dict[tuple[Any, str | None], Row]:
+    item_contexts = opened.release.edges
+    wanted = pc.is_in(item_contexts["item"], value_set=pa.array(items, item_contexts["item"].type))
+    rows = item_contexts.filter(wanted).to_pylist()
+    return {
+        (row["item"], row["context"]): {column: row[column] for column in ("count", "low", "high")} for row in rows
+    }

@@ -12,8 +12,8 @@ import pytest
 from headcount.errors import DataError
 from headcount.releases.folder_files import folder_digest
 from headcount.releases.release import load
-from headcount.studio.services.exploration import release_cache as shelves
-from headcount.studio.services.exploration.release_cache import ReleaseCache
+from headcount.studio.services.exploration import opened_release
+from headcount.studio.services.exploration.opened_release import ReleaseCache
 from tests.reports.conftest import make
 
 
@@ -30,7 +30,7 @@ def test_a_release_is_read_once_however_many_ask(tmp_path: Path) -> None:
         together.wait(timeout=60)
         return shelf.open(digest, folder)
 
-    with mock.patch.object(shelves, "load", side_effect=load) as reading, ThreadPoolExecutor(8) as pool:
+    with mock.patch.object(opened_release, "load", side_effect=load) as reading, ThreadPoolExecutor(8) as pool:
         opened = set(pool.map(ask, range(8)))
     assert len(opened) == 1
     assert reading.call_count == 1

@@ -1,4 +1,4 @@
-"""Fields of a request form: the parameters of a family of methods and their options."""
+"""Fields of forms, from the declarations of parameters: of requests, of reading a log, of a budget."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from headcount._internal.parameters import method_options
 from headcount.errors import UnknownNameError
 from headcount.events.log_parameters import READERS
+from headcount.ledger.budget_parameters import BUDGET
 from headcount.methods.family import Family
 from headcount.methods.family import fields_of as parameters_of
 from headcount.methods.registry import FAMILIES, summary
 from headcount.methods.request import flags_of
-from headcount.studio.forms.field import Choice, Field, field_of, option_field
+from headcount.studio.forms.field import Choice, Field, field_of, known_name, option_field
 from headcount.studio.forms.labels import on_page
 
 METHOD = "method"
 _LEFT_OUT = ("research",)
 """What the studio does not do: methods whose promise is not established are for the lab."""
-_AT_ONCE = ("delta", METHOD, "limit", "what", "noise", "per_context", "with_counts", "by", "quantiles", "distinct")
+_BASIC = ("delta", METHOD, "limit", "what", "noise", "per_context", "with_counts", "by", "quantiles", "distinct")
+_BASIC_READING = (
+    "user", "item", "items", "select_items", "context", "contexts", "where", "value", "value_range", "times",
+    "resource", "tag", "resources", "vocabulary", "select_tags", "time_format", "timezone",
+)  # fmt: skip
+_BASIC_BUDGET = ("delta", "per_analyst", "window")
+"""Parameters that forms show at once."""
 _NOT_OPTIONS = ("asked", "what", "shares", "noise")
 
 
@@ -57,8 +64,8 @@ def _can_read_as(wanted: str, reads: str, flags: Collection[str]) -> bool:
     return wanted_reader.home == given_reader.home and set(flags) <= set(wanted_reader.names)
 
 
-def fields_of(family: Family, *, columns: Sequence[str] = ()) -> list[Field]:
-    """Return the fields of a family's requests: those of all methods, each saying for which it is.
+def fields_of(family: Family) -> list[Field]:
+    """Return the fields of a family's requests: those of all methods, each with the methods that use it.
 
     >>> [each.name for each in fields_of(FAMILIES["rankings"]) if not each.advanced]
     ['epsilon', 'delta', 'k', 'per_context', 'with_counts']
@@ -73,13 +80,10 @@ def fields_of(family: Family, *, columns: Sequence[str] = ()) -> list[Field]:
             fields += [_method_field(family, flag.help)] if len(family.methods) > 1 else []
             continue
         own = dataclasses.replace(flag, choices=literals.get(name) or flag.choices)
-        annotation = kind.model_fields[name].annotation
-        field = field_of(name, own, annotation, columns=columns, plain=name in _AT_ONCE)
+        field = field_of(name, own, kind.model_fields[name].annotation, plain=name in _BASIC)
         fields.append(dataclasses.replace(field, only=use))
-    first = sorted(
-        fields, key=lambda candidate: (candidate.advanced, candidate.name != "epsilon", candidate.name != METHOD)
-    )
-    return [*first, *_option_fields(family)] if any(name == "options" for name in kind.model_fields) else first
+    first = sorted(fields, key=lambda field: (field.advanced, field.name != "epsilon", field.name != METHOD))
+    return [*first, *_option_fields(family)] if "options" in kind.model_fields else first
 
 
 def fields_for_method(fields: Iterable[Field], method: str | None, family: Family) -> list[Field]:
@@ -92,25 +96,23 @@ def fields_for_method(fields: Iterable[Field], method: str | None, family: Famil
     name = method or family.default
     if name not in family.methods:
         raise UnknownNameError.among("method", name, family.methods)
-    needed = {
-        entry for entry, field in parameters_of(family.kind(name)).items() if field.default is dataclasses.MISSING
-    }
+    parameters = parameters_of(family.kind(name))
+    needed = {name for name, parameter in parameters.items() if parameter.default is dataclasses.MISSING}
     return [
-        dataclasses.replace(entry, needed=True, advanced=False) if entry.name in needed else entry
-        for entry in fields
-        if not entry.only or name in entry.only
+        dataclasses.replace(field, needed=True, advanced=False) if field.name in needed else field
+        for field in fields
+        if not field.only or name in field.only
     ]
 
 
 def implied_fields(family: Family) -> dict[str, str]:
-    """Return what goes without saying: the method, where a family that shares its request has one alone.
+    """Return the values that a form leaves out: the one method of a family that shares its request with others.
 
     >>> implied_fields(FAMILIES["totals"]), implied_fields(FAMILIES["counts"])
     ({'method': 'totals'}, {})
     """
-    return (
-        {METHOD: family.default} if len(family.methods) == 1 and len(_families_sharing_request(family)) > 1 else {}
-    )
+    is_implied = len(family.methods) == 1 and len(_families_sharing_request(family)) > 1
+    return {METHOD: family.default} if is_implied else {}
 
 
 def _families_sharing_request(family: Family) -> list[Family]:
@@ -150,27 +152,50 @@ def _literal_choices(family: Family) -> dict[str, tuple[str, ...]]:
 
 def _method_field(family: Family, help_text: str) -> Field:
     choices = tuple(Choice(name, f"{name}: {summary(name)}") for name in family.methods)
-    return Field(METHOD, "Method", "choice", on_page(help_text), choices, read=_method_reader(family))
-
-
-def _method_reader(family: Family) -> Any:
-    def read(text: str) -> str:
-        if text not in family.methods:
-            raise UnknownNameError.among("method", text, family.methods)
-        return text
-
-    return read
+    read = known_name("method", family.methods)
+    return Field(METHOD, "Method", "choice", on_page(help_text), choices, read=read)
 
 
 def _option_fields(family: Family) -> list[Field]:
     """Return the options of the methods, each once, with those that have it."""
     request_fields = family.request_kind().model_fields
-    held: dict[str, tuple[Any, Any, tuple[str, ...]]] = {}
+    hints: dict[str, tuple[Any, Any]] = {}
+    methods: dict[str, tuple[str, ...]] = {}
     for method in family.methods:
         kind = family.kind(method)
-        hints = typing.get_type_hints(kind)
+        types = typing.get_type_hints(kind)
         for name, parameter in parameters_of(kind).items():
             if name not in _NOT_OPTIONS and name not in request_fields:
-                held[name] = (hints[name], parameter.default, (*held.get(name, ((), (), ()))[2], method))
-    fields = (option_field(name, *option) for name, option in held.items())
+                hints[name] = (types[name], parameter.default)
+                methods[name] = (*methods.get(name, ()), method)
+    fields = (option_field(name, *hints[name], methods[name]) for name in hints)
     return [option for option in fields if option is not None]
+
+
+def reading_fields(reads: str, *, columns: Sequence[str] = (), files: Sequence[str] = ()) -> list[Field]:
+    """Return what can be said of a log of a kind; ``columns`` are those of its source, ``files`` those at hand.
+
+    >>> made = {each.name: each for each in reading_fields("events", columns=["who", "when"])}
+    >>> [each.value for each in made["context"].choices][1:3], made["user"].needed
+    (['when', 'weekday:who'], True)
+    """
+    reader = READERS[reads]
+    return [
+        field_of(
+            name,
+            dataclasses.replace(flag, needed=name in reader.needed and reads != "people"),
+            columns=columns,
+            files=files,
+            plain=name in _BASIC_READING,
+        )
+        for name, flag in reader.flags().items()
+    ]
+
+
+def budget_fields() -> list[Field]:
+    """Return the fields of a budget.
+
+    >>> [each.name for each in budget_fields() if not each.advanced]
+    ['epsilon', 'delta', 'per_analyst', 'window']
+    """
+    return [field_of(name, flag, plain=name in _BASIC_BUDGET) for name, flag in BUDGET.items()]

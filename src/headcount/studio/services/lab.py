@@ -1,8 +1,8 @@
-"""Forms of the lab's experiments: comparisons, audits and replications. None of them is private."""
+"""Experiments of the lab: comparisons, audits and replications, with their forms. None of them is private."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,11 @@ from headcount.accounting.budget import amount
 from headcount.errors import Parameter, UnknownNameError, param
 from headcount.lab.replicate.registry import PAPERS
 from headcount.methods.registry import FAMILIES
-from headcount.studio.forms import Field
-from headcount.studio.forms.field import Choice
+from headcount.studio import forms
+from headcount.studio.access import Visitor, check_curator
+from headcount.studio.forms.field import Choice, Field, known_name
+from headcount.studio.store.jobs import Job
+from headcount.studio.studio import Studio
 
 _LIMIT_HELP = "The most records one person may add."
 _REPLAY_HELP = "Run each pair of logs with the same draws, once: no statistics, a few seconds."
@@ -54,7 +57,15 @@ def _reproduction() -> list[Field]:
     papers = tuple(Choice(name, f"{name}: {paper.about}") for name, paper in PAPERS.items())
     efforts = (Choice("true", "quick: fewer runs and grid points"), Choice("false", "in full: this takes long"))
     return [
-        Field("paper", "Paper", "choice", choices=papers, default=papers[0].value, needed=True, read=_read_paper),
+        Field(
+            "paper",
+            "Paper",
+            "choice",
+            choices=papers,
+            default=papers[0].value,
+            needed=True,
+            read=known_name("paper", PAPERS),
+        ),
         Field(
             "quick",
             "Effort",
@@ -62,7 +73,7 @@ def _reproduction() -> list[Field]:
             choices=efforts,
             default="true",
             needed=True,
-            read=_is_true,
+            read=lambda text: text == "true",
             shapes=(bool,),
         ),
     ]
@@ -103,27 +114,23 @@ def experiment(kind: str) -> Experiment:
     return matching
 
 
+def read_experiment(kind: str, sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the settings of an experiment that a program sends; a check of a dataset has none."""
+    if not sent and kind not in {entry.kind for entry in EXPERIMENTS}:
+        return {}
+    return forms.read_json(experiment(kind).fields(), sent)
+
+
+def begin_experiment(studio: Studio, visitor: Visitor, kind: str, sent: forms.Posted) -> Job:
+    """Queue the experiment of a posted form."""
+    check_curator(visitor)
+    values = forms.read_posted(experiment(kind).fields(), sent)
+    return studio.jobs.ask(visitor, kind=kind, dataset=forms.text(sent, "dataset") or None, asked=values)
+
+
 def _choice(name: str, label: str, choices: tuple[str, ...], usual: str) -> Field:
-    def read(text: str) -> str:
-        if text not in choices:
-            raise UnknownNameError.among(name, text, choices)
-        return text
-
-    return Field(
-        name, label, "choice", choices=tuple(Choice(option, option) for option in choices), default=usual,
-        needed=True,
-        read=read,
-    )  # fmt: skip
-
-
-def _is_true(text: str) -> bool:
-    return text == "true"
-
-
-def _read_paper(text: str) -> str:
-    if text not in PAPERS:
-        raise UnknownNameError.among("paper", text, PAPERS)
-    return text
+    options, read = tuple(Choice(option, option) for option in choices), known_name(name, choices)
+    return Field(name, label, "choice", choices=options, default=usual, needed=True, read=read)
 
 
 def _split_list(text: str) -> list[str]:

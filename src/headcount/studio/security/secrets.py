@@ -1,7 +1,13 @@
-"""Password hashing with argon2id; unknown names take the same time as known ones."""
+"""Passwords (argon2id), random ids, and random secrets of which only a digest is stored.
+
+Secrets of links, sessions and tokens are 256 random bits, so a plain digest protects them.
+Passwords that do not exist take as long to refuse as wrong ones.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 import threading
 
 from argon2 import PasswordHasher
@@ -12,12 +18,35 @@ from headcount.errors import UsageError
 SHORTEST = 12
 _LONGEST = 200
 HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
-UNKNOWN_USER_HASH = (
+UNKNOWN_NAME_HASH = (
     "$argon2id$v=19$m=19456,t=2,p=1$X5SvFdiP7+9Bq5EtEyJCTg$ipemU7vglL94Y0ixONLDxAMqYxTN3F3gvfSSwCijNEw"
 )
-"""What a password is held against where there is none: made of 256 random bits that nobody kept."""
+"""What a password is compared with for an unknown name: made of 256 random bits that were not kept."""
 _AT_ONCE = threading.BoundedSemaphore(4)
-"""So many are looked at side by side, whoever asks: each takes 19 MiB."""
+"""Passwords compared at the same time: each takes 19 MiB."""
+
+
+def fresh_id() -> str:
+    """Return a new id: 128 random bits, so that no id can be guessed."""
+    return secrets.token_hex(16)
+
+
+def fresh_secret() -> str:
+    """Return a new secret.
+
+    >>> len(fresh_secret()), fresh_secret() == fresh_secret()
+    (43, False)
+    """
+    return secrets.token_urlsafe(32)
+
+
+def digest_of(secret: str) -> str:
+    """Return what is kept of a secret.
+
+    >>> digest_of("told once")[:16]
+    '997f347b61c57299'
+    """
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def hashed(password: str) -> str:
@@ -40,7 +69,7 @@ def matches(kept: str | None, password: str) -> bool:
         password = password[:_LONGEST] + "…"  # it cannot be one, and must not take longer
     with _AT_ONCE:
         try:
-            return HASHER.verify(kept or UNKNOWN_USER_HASH, password) and kept is not None
+            return HASHER.verify(kept or UNKNOWN_NAME_HASH, password) and kept is not None
         except (VerificationError, InvalidHashError):
             return False
 

@@ -16,7 +16,7 @@ def _link(page: str) -> str:
 
 
 def _id_of(browser: Browser, name: str) -> str:
-    return next(user.id for user in browser.studio.users.listed() if user.name == name)
+    return next(user.id for user in browser.studio.accounts.listed() if user.name == name)
 
 
 def test_a_curator_invites_an_analyst(client: Client, browser: Callable[[], Browser]) -> None:
@@ -34,7 +34,7 @@ def test_a_curator_invites_an_analyst(client: Client, browser: Callable[[], Brow
 
 def test_who_is_shut_out_is_out_at_once(client: Client, browser: Callable[[], Browser]) -> None:
     cora, ann, program = client("cora"), client("ann"), browser()
-    _, secret = ann.studio.users.make_token(ann.visitor(), "notebook")
+    _, secret = ann.studio.accounts.make_token(ann.visitor(), "notebook")
     program.headers["authorization"] = f"Bearer {secret}"
     assert program.get("/api/v1/account").json()["name"] == "ann"
     ann_id = _id_of(cora, "ann")
@@ -64,12 +64,12 @@ def test_curators_cannot_disable_their_own_account(client: Client) -> None:
 
 
 def test_two_curators_cannot_disable_one_another(studio: Studio) -> None:
-    dora = studio.users.create("dora", Role.CURATOR, PASSWORD).visitor()
-    cora = next(user for user in studio.users.listed() if user.name == "cora").visitor()
+    dora = studio.accounts.create("dora", Role.CURATOR, PASSWORD).visitor()
+    cora = next(user for user in studio.accounts.listed() if user.name == "cora").visitor()
 
     def shut_out(pair: tuple[Visitor, Visitor]) -> bool:
         try:
-            studio.users.disable(pair[0], str(pair[1].id))
+            studio.accounts.disable(pair[0], str(pair[1].id))
         except HeadcountError:
             return False
         return True

@@ -12,9 +12,13 @@ import pytest
 from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.errors import UnknownNameError
 from headcount.releases.release import Release
-from headcount.studio.services.exploration import lift
+from headcount.studio.services.exploration import item_contexts
+from headcount.studio.services.exploration.item_contexts import (
+    context_shares,
+    items_with_lift,
+    simultaneous_factor,
+)
 from headcount.studio.services.exploration.item_profile import profile
-from headcount.studio.services.exploration.lift import context_shares, items_with_lift, simultaneous_factor
 from headcount.studio.services.exploration.opened_release import OpenedRelease
 from tests.reports.conftest import make
 
@@ -79,7 +83,7 @@ def test_noise_alone_is_hardly_ever_significant() -> None:
 
 
 def test_a_mutant_that_ignores_the_number_of_comparisons_is_rejected() -> None:
-    with mock.patch.object(lift, "simultaneous_factor", return_value=1.0):
+    with mock.patch.object(item_contexts, "simultaneous_factor", return_value=1.0):
         assert significant_releases() == 15
 
 

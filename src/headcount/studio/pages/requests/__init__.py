@@ -1,1 +1,0 @@
-"""Pages about requests: plan, ask, follow and review."""

@@ -1,1 +1,0 @@
-"""Tests of headcount.studio.pages.requests."""
