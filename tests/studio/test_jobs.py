@@ -220,10 +220,7 @@ def test_quick_tasks_charge_nothing_and_stay_inside(studio: Studio) -> None:
         "events",
         {"user": "user", "item": "venue"},
     )
-    assert [column_row["name"] for column_row in look(cora, "columns", dataset=dataset.id)["columns"]] == [
-        "user",
-        "venue",
-    ]
+    assert [column["name"] for column in description["columns"]] == ["user", "venue"]
     plan = look(ann, "plan", dataset=dataset.id, family="counts", asked={**REQUEST, "epsilon": "0.5"})
     assert (plan["ledger"]["left"], plan["cells"], plan["method"]) == ("0.5", {"items": 3}, "sra")
     assert "epsilon" not in plan["ledger"]  # of the whole dataset
@@ -234,7 +231,7 @@ def test_quick_tasks_charge_nothing_and_stay_inside(studio: Studio) -> None:
         look(ann, "plan", dataset=dataset.id, family="counts", asked=REQUEST)
     with pytest.raises(UsageError, match="limit must be a whole number"):
         look(cora, "plan", dataset=dataset.id, family="counts", asked={**REQUEST, "limit": 0})
-    for kind in ("inspect", "columns"):
+    for kind in ("inspect", "log"):
         with pytest.raises(NotAllowedError):
             look(ann, kind, dataset=dataset.id)
     draft = studio.datasets.register(cora, name="draft", source={"files": ["visits.csv"]})
@@ -250,7 +247,7 @@ def test_quick_tasks_charge_nothing_and_stay_inside(studio: Studio) -> None:
     warm = studio.work._plan_pool._idle[0]
     os.kill(warm.process.pid, signal.SIGKILL)
     warm.process.wait()
-    assert look(cora, "columns", dataset=dataset.id)["source"] == "visits.csv"
+    assert look(cora, "inspect", dataset=dataset.id)["source"] == "visits.csv"
     assert studio.ledger.show("visits").epsilon == 0
     assert len(studio.ledger.history()) == 2
 
@@ -281,7 +278,7 @@ def test_plans_of_one_analyst_delay_no_other_user(studio: Studio, monkeypatch: p
         plans = [pool.submit(plan, number) for number in range(12)]
         until(lambda: sum(plan.done() for plan in plans) == 9)
         assert {plan.result() for plan in plans if plan.done()} == {1.0}
-        others = pool.submit(studio.work.run_quick_task, cora, "columns", dataset=dataset.id)
+        others = pool.submit(studio.work.run_quick_task, cora, "inspect", dataset=dataset.id)
         until(lambda: at_once[0] == 2)  # the other process is free for another user
         go_on.set()
         assert others.result(60) == {}
@@ -311,7 +308,7 @@ def test_quick_tasks_of_analysts_leave_a_process_to_curators(
             for name in ("ann", "bob")
         ]
         until(lambda: studio.work._plan_pool._asking.total() == 2 and asking)
-        assert studio.work.run_quick_task(cora, "columns", dataset=dataset.id) == {}
+        assert studio.work.run_quick_task(cora, "inspect", dataset=dataset.id) == {}
         assert len(asking) == 2  # an analyst, then the curator; the other analyst waits
         go_on.set()
         assert [look.result(60) for look in looks] == [{}, {}]
@@ -350,7 +347,7 @@ def test_a_quick_task_that_takes_too_long_is_ended(studio: Studio) -> None:
     dataset, cora = opened(studio), who(studio, "cora")
     studio.work._plan_pool._seconds = 0.001
     with pytest.raises(SurroundingsError, match="too long"):
-        studio.work.run_quick_task(cora, "columns", dataset=dataset.id)
+        studio.work.run_quick_task(cora, "inspect", dataset=dataset.id)
     assert studio.work._plan_pool._idle == []
 
 

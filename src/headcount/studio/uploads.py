@@ -50,7 +50,7 @@ class Upload:
             self._folder.mkdir(mode=0o700, parents=True)
             self._file = self._aside.open("xb")
         except OSError as error:
-            raise SurroundingsError("the file cannot be kept", remedy="see whether the disk is full") from error
+            raise _cannot_keep() from error
 
     def write(self, part: bytes) -> None:
         """Take in the next part."""
@@ -59,7 +59,7 @@ class Upload:
             self._file.write(part)
         except OSError as error:
             self.cancel()
-            raise SurroundingsError("the file cannot be kept", remedy="see whether the disk is full") from error
+            raise _cannot_keep() from error
         self._written += len(part)
 
     def finish(self) -> str:
@@ -101,6 +101,10 @@ class Upload:
             self.cancel()
 
 
+def _cannot_keep() -> SurroundingsError:
+    return SurroundingsError("the file cannot be kept", remedy="see whether the disk is full")
+
+
 async def receive(settings: Settings, parts: AsyncIterator[bytes], name: str, length: int | None = None) -> str:
     """Keep what a request streams, such as ``request.stream()``; what does not come whole is removed."""
     with Upload(settings, name, length) as upload:
@@ -126,14 +130,8 @@ def remove_partial_uploads(settings: Settings) -> None:
 def list_files(settings: Settings) -> list[str]:
     """Return the names of all files of the studio that something can be made of, without those that come in."""
     root = settings.files
-    relative_paths = (
-        path.relative_to(root) for path in root.rglob("*") if path.is_file() and not path.is_symlink()
-    )
-    return sorted(
-        relative_path.as_posix()
-        for relative_path in relative_paths
-        if not any(part.startswith(".") for part in relative_path.parts)
-    )
+    paths = (path.relative_to(root) for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+    return sorted(path.as_posix() for path in paths if not any(part.startswith(".") for part in path.parts))
 
 
 def checked_name(name: str) -> str:

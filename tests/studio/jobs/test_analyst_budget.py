@@ -76,7 +76,7 @@ def test_a_plan_does_not_tell_what_a_selection_in_review_gave_back(desk: Studio,
     assert _plans(desk) == before
     fits = [("RefusedError" not in answer) for answer in before]
     assert fits == [True, True, *[False] * 5]  # 1.75 fits beside 1.25
-    shown = [("RefusedError" not in answer) for answer in _plans(desk, seen=["d" * 64])]
+    shown = [("RefusedError" not in answer) for answer in _plans(desk, visible_digests=["d" * 64])]
     assert shown == [True, True, spent is PART, spent is PART, False, False, False]
 
 
@@ -117,9 +117,9 @@ def test_no_answer_to_an_analyst_names_the_spending_of_others(desk: Studio) -> N
 
 def test_what_ones_own_job_gave_back_counts_when_it_is_shown(desk: Studio) -> None:
     reservation = _reserve(desk, "ann")
-    running = _plans(desk, unseen=[reservation.entry])
+    running = _plans(desk, hidden_entries=[reservation.entry])
     _settle(reservation, PART)
-    assert _plans(desk, unseen=[reservation.entry]) == running
+    assert _plans(desk, hidden_entries=[reservation.entry]) == running
     assert "of your own, ε = 2.75 is left" in _answer(desk, "plan", "2.8")
 
 
@@ -156,7 +156,7 @@ def test_windows_show_what_is_left_by_the_same_rule(studio: Studio, monkeypatch:
     assert (plan("1.75"), plan("1.8")) == (first, beyond)
     assert "of your own, ε = 2 is left" in beyond
     own = _reserve(studio, "ann", PART, span=march)
-    assert plan("1", unseen=[own.entry]).count("'left': '2'") == 1
+    assert plan("1", hidden_entries=[own.entry]).count("'left': '2'") == 1
     assert plan("1").count("'left': '1.75'") == 1
 
 

@@ -377,7 +377,7 @@ def test_a_plan_gets_only_what_its_user_may_see(published: Studio, monkeypatch: 
         visitor_of(published, "ann"), "plan", dataset=dataset, family="counts", asked=REQUEST
     )
     shared = [release.digest for release in published.releases.listed(visitor_of(published, "ann"))]
-    assert list(tasks_sent[0].seen) == shared
+    assert list(tasks_sent[0].visible_digests) == shared
     assert not {"e" * 64, "f" * 64} & set(shared)
 
 

@@ -68,10 +68,10 @@ def test_a_plan_tells_an_analyst_of_no_release_that_they_do_not_see(studio: Stud
     as_ann = {**options, "by_curator": False, "analyst": "ann"}
     before = run(desk, "plan", **as_ann)
     release = run(desk, "release", **options, analyst="ann", out=str(desk.releases / "one"))
-    after = run(desk, "plan", **as_ann, unseen=[2])
+    after = run(desk, "plan", **as_ann, hidden_entries=[2])
     assert after["ledger"]["published"] is None
     assert after == before
-    assert run(desk, "plan", **as_ann, seen=[release["digest"]])["ledger"]["published"] == "this studio"
+    assert run(desk, "plan", **as_ann, visible_digests=[release["digest"]])["ledger"]["published"] == "this studio"
     assert run(desk, "plan", **options)["ledger"]["published"] == "this studio"
 
 

@@ -25,8 +25,8 @@ from tests.studio.support.releases import put
 LINK = re.compile(r'(?:href|hx-get)="(/[^"]*)"')
 DAYS = ["Monday", "Friday"]
 ELSEWHERE = {
-    *("checked.html.jinja", "run.html.jinja", "run_progress.html.jinja"),  # jobs: test_curating.py, test_work.py
-    *("outlook.html.jinja", "forecast.html.jinja", "failure_part.html.jinja"),  # forms: test_asking.py
+    *("checked.html.jinja", "run.html.jinja", "run_progress.html.jinja"),  # jobs: test_curator_case.py
+    *("outlook.html.jinja", "forecast.html.jinja", "failure_part.html.jinja"),  # forms: test_requests.py
     *("related.html.jinja", "tags.html.jinja", "topics.html.jinja"),  # models: test_release_pages.py
     "welcome.html.jinja",  # invitations: test_account.py
 }

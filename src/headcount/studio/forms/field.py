@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
@@ -83,51 +83,62 @@ def field_of(
     >>> made.label, made.kind, made.read("12")
     ('Limit', 'number', 12)
     """
-    kind, choices, read, shapes = _shape(name, flag, annotation, columns, files)
+    shape = _shape(name, flag, annotation, columns, files)
     return Field(
         name,
         label(flag.named(name).lstrip("-").replace("-", "_") if flag.switch else name),
-        kind,
-        _help(flag, kind),
-        choices,
+        shape.kind,
+        _help(flag, shape.kind),
+        shape.choices,
         default=flag.default,
         needed=flag.needed,
         many=flag.many,
         advanced=not (flag.needed or plain),
         example=_example(flag),
-        read=read,
-        shapes=shapes,
+        read=shape.read,
+        shapes=shape.types,
         implied=flag.default is not None,
     )
 
 
-_Shape = tuple[Kind, tuple[Choice, ...], Callable[[str], Any], tuple[type, ...]]
+class _Shape(NamedTuple):
+    """How a field is shown and read, what else than text a program may send, and what can be chosen."""
+
+    kind: Kind
+    read: Callable[[str], Any] = str
+    types: tuple[type, ...] = ()
+    choices: tuple[Choice, ...] = ()
 
 
 def _shape(name: str, flag: Flag, annotation: Any, columns: Sequence[str], files: Sequence[str]) -> _Shape:
-    """Return how it is shown, what can be chosen, how texts of it are read, and what else a program may send."""
-    named, read = flag.parameter(name), flag.read
+    parameter, read = flag.parameter(name), flag.read
     if flag.switch:
-        return "flag", (), lambda _: True if read is None else read(True, named), (bool,)
+        return _Shape("flag", lambda _: True if read is None else read(True, parameter), (bool,))
     if flag.choices:
-        return "choice", tuple(Choice(option, option) for option in flag.choices), _one_of(name, flag.choices), ()
+        return _Shape("choice", _one_of(name, flag.choices), choices=choices_of(flag.choices))
     if flag.metavar == "FILE":
-        written, shapes = _file_reader(annotation)
-        return "words", (), written, shapes
+        return _Shape("words", *_file_reader(annotation))
     if (flag.metavar or "").startswith("FILE["):
-        return "listing", tuple(Choice(option, file_words(option)) for option in files), _read_ids, (list, dict)
+        at_hand = tuple(Choice(file, file_words(file)) for file in files)
+        return _Shape("listing", _read_ids, (list, dict), at_hand)
     if flag.many:
-        return "words", (), lambda text: _read_lines(text, flag, named), (list, dict)
+        return _Shape("words", lambda text: _read_lines(text, flag, parameter), (list, dict))
+    if flag.metavar == "COL" and flag.raw:
+        return _Shape("suggested", types=(list,), choices=choices_of(_context_choices(columns)))
+    if flag.metavar == "COL" and columns:
+        return _Shape("choice", _one_of("column", columns), choices=choices_of(columns))
     if flag.metavar == "COL":
-        kind: Kind = "suggested" if flag.raw or not columns else "choice"
-        suggested = _context_choices(columns) if flag.raw else columns
-        chosen = str if flag.raw or not columns else _one_of("column", columns)
-        return kind, tuple(Choice(option, option) for option in suggested), chosen, (list,) if flag.raw else ()
+        return _Shape("suggested")
     if read is read_whole_number:
-        return "number", (), lambda text: read_whole_number(text, named), (int,)
+        return _Shape("number", lambda text: read_whole_number(text, parameter), (int,))
     if read is not None:
-        return "text", (), lambda text: read(text, named), (dict,)
-    return "text", (), str, (int, float, list) if flag.raw else (int, float)
+        return _Shape("text", lambda text: read(text, parameter), (dict,))
+    return _Shape("text", types=(int, float, list) if flag.raw else (int, float))
+
+
+def choices_of(options: Iterable[str]) -> tuple[Choice, ...]:
+    """Return options that are shown as they are."""
+    return tuple(Choice(option, option) for option in options)
 
 
 def option_field(name: str, hint: Any, default: Any, only: tuple[str, ...]) -> Field | None:
@@ -143,8 +154,8 @@ def option_field(name: str, hint: Any, default: Any, only: tuple[str, ...]) -> F
     if literal or kinds == [bool]:
         choices = literal or ("true", "false")
         read = _one_of(name, literal) if literal else lambda text: plain_value(_one_of(name, choices)(text))
-        words = tuple(Choice(entry, entry) for entry in choices)
-        return Field(OPTION + name, label(name), "choice", choices=words, read=read, shapes=(bool,), **rest)
+        shown = choices_of(choices)
+        return Field(OPTION + name, label(name), "choice", choices=shown, read=read, shapes=(bool,), **rest)
     if kinds in ([int], [float]):
         return Field(OPTION + name, label(name), "number", read=_number(name), shapes=(int, float), **rest)
     return None
@@ -164,7 +175,7 @@ def _context_choices(columns: Sequence[str]) -> list[str]:
     return [*columns, *(f"{part}:{column}" for part in ("weekday", "hour", "month") for column in columns)]
 
 
-def known_name(kind: str, names: Collection[str]) -> Callable[[str], str]:
+def name_reader(kind: str, names: Collection[str]) -> Callable[[str], str]:
     """Return how a text is read that must be one of these names."""
 
     def read(text: str) -> str:

@@ -15,7 +15,7 @@ from headcount.methods.family import Family
 from headcount.methods.family import fields_of as parameters_of
 from headcount.methods.registry import FAMILIES, summary
 from headcount.methods.request import flags_of
-from headcount.studio.forms.field import Choice, Field, field_of, known_name, option_field
+from headcount.studio.forms.field import Choice, Field, field_of, name_reader, option_field
 from headcount.studio.forms.labels import on_page
 
 METHOD = "method"
@@ -152,7 +152,7 @@ def _literal_choices(family: Family) -> dict[str, tuple[str, ...]]:
 
 def _method_field(family: Family, help_text: str) -> Field:
     choices = tuple(Choice(name, f"{name}: {summary(name)}") for name in family.methods)
-    read = known_name("method", family.methods)
+    read = name_reader("method", family.methods)
     return Field(METHOD, "Method", "choice", on_page(help_text), choices, read=read)
 
 

@@ -30,9 +30,9 @@ from headcount.run.prepare import Prepared
 class AnalystCharging(Charging):
     """Charging as an analyst may know it; a release that they do not see was not issued."""
 
-    seen: Collection[str] = ()
+    visible_digests: Collection[str] = ()
     """Digests of the releases that the analyst sees."""
-    unseen: Collection[int] = ()
+    hidden_entries: Collection[int] = ()
     """Reservations of the analyst whose results are not shown yet."""
     until: float = math.inf
     """The last step of the clock, in seconds since 1970: later charges of others do not count yet."""
@@ -40,7 +40,7 @@ class AnalystCharging(Charging):
     def preview_charge(self, ready: Prepared) -> ChargePreview:
         """Say where the request stands; refuse what the shown account has no room for."""
         issued = None if self.again else self.ledger.issued(self.dataset, self.version, *ready.identity())
-        issued = issued if issued is not None and issued.digest in self.seen else None
+        issued = issued if issued is not None and issued.digest in self.visible_digests else None
         charge, span = ready.charge, span_of(ready.log)
         whole = self.ledger.replayed(self.dataset, self._counts)
         own = self._own(whole)
@@ -67,7 +67,7 @@ class AnalystCharging(Charging):
 
     def _counts(self, entry: Entry) -> bool:
         if entry.analyst == self.analyst:
-            return not {entry.number, entry.reservation}.intersection(self.unseen)
+            return not {entry.number, entry.reservation}.intersection(self.hidden_entries)
         if entry.kind == "publish":
-            return entry.digest in self.seen
+            return entry.digest in self.visible_digests
         return datetime.fromisoformat(entry.time).timestamp() <= self.until

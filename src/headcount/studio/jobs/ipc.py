@@ -92,9 +92,9 @@ class TaskMessage:
     asked: Mapping[str, Any] = field(default_factory=dict)
     analyst: str = ""
     by_curator: bool = False
-    seen: Sequence[str] = ()
+    visible_digests: Sequence[str] = ()
     """Digests of the releases that an analyst sees; others were not released, as far as a plan says."""
-    unseen: Sequence[int] = ()
+    hidden_entries: Sequence[int] = ()
     """Reservations of an analyst whose results are not shown yet: a plan does not count them."""
     until: float = math.inf
     """When a charge of another user was reserved at the latest that a plan counts, in seconds since 1970."""

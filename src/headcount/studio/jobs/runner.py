@@ -44,7 +44,7 @@ _RETRY_SECONDS = 1.0
 """Seconds until a failed update of the store is tried again."""
 _END_SECONDS = 15.0
 """Seconds that a process has to end once it was told to."""
-_SERVER = Visitor(role=Role.CURATOR, name="the studio")
+SERVER = Visitor(role=Role.CURATOR, name="the studio")
 
 
 @dataclass
@@ -159,7 +159,7 @@ class Runner:
 
     def _delete_refused(self, job: Job) -> None:
         """Delete a copy that the asker of a job may not have; the ledger needs the folder of a charged job."""
-        held = self._jobs.get(_SERVER, job.id)
+        held = self._jobs.get(SERVER, job.id)
         if held.kind == "release" and held.state in ENDED and held.state != "done" and held.entry is None:
             shutil.rmtree(self._settings.releases / job.id, ignore_errors=True)
 
@@ -230,7 +230,7 @@ class Runner:
     def _work(self, running: _Running) -> dict[str, Any]:
         """Start a process, and listen to it; return how it ended, nothing if it did not say."""
         job = running.job
-        about = None if job.dataset is None else self._datasets.get(_SERVER, job.dataset)
+        about = None if job.dataset is None else self._datasets.get(SERVER, job.dataset)
         out = self._settings.releases / job.id if job.kind == "release" else self.page_of(job)
         out.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         message = TaskMessage.create(
@@ -241,7 +241,7 @@ class Runner:
             asked=dict(job.asked),
             analyst=job.asker_name,
             by_curator=job.by_curator,
-            seen=self._datasets.published(job.dataset),
+            visible_digests=self._datasets.published(job.dataset),
             out=str(out.absolute()),
             at=job.created,
         )

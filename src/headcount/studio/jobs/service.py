@@ -10,19 +10,18 @@ from typing import Any
 from headcount.errors import UnknownNameError
 from headcount.ledger import Ledger
 from headcount.studio import uploads
-from headcount.studio.access import NotAllowedError, Role, Visitor
+from headcount.studio.access import NotAllowedError, Visitor
 from headcount.studio.jobs.ipc import ANALYST_READ_FLAGS, CURATOR_READ_FLAGS, TaskMessage
 from headcount.studio.jobs.plan_pool import PlanPool
-from headcount.studio.jobs.runner import Runner
+from headcount.studio.jobs.runner import SERVER, Runner
 from headcount.studio.settings import Settings
 from headcount.studio.store.datasets import Datasets
 from headcount.studio.store.jobs import Job, Jobs
 from headcount.studio.store.releases import Releases
 
-QUICK_TASKS = ("plan", "columns", "inspect", "log", "forecast")
+QUICK_TASKS = ("plan", "inspect", "log", "forecast")
 _ANALYST_TASKS = ("plan", "forecast")
 """Tasks that open no row: for analysts, too."""
-_SERVER = Visitor(role=Role.CURATOR, name="the studio")
 
 
 class JobService:
@@ -76,7 +75,7 @@ class JobService:
         message = TaskMessage.create(
             self._settings,
             kind,
-            self._datasets.get(_SERVER, dataset),
+            self._datasets.get(SERVER, dataset),
             family=family,
             asked=request_values,
             analyst=visitor.name,
@@ -116,4 +115,4 @@ class JobService:
         if visitor.is_curator:
             return {}
         digests = [release.digest for release in self._releases.listed(visitor, dataset=dataset)]
-        return {"seen": digests, **self._datasets.shown(visitor, dataset)}
+        return {"visible_digests": digests, **self._datasets.shown(visitor, dataset)}

@@ -34,9 +34,9 @@ _EXPERIMENT_FIELDS: Mapping[str, tuple[str, ...]] = {
     "audit": ("method", "epsilon", "delta", "limit", "edges", "runs", "seed", "sequential", "replay"),
     "reproduce": ("paper", "quick", "runs", "seed"),
 }
-"""What can be said of work that is not private."""
+"""Settings of experiments, which are not private."""
 _GUESS_ROWS = 200_000
-"""So many rows are looked at to guess what columns hold."""
+"""Rows that are read to suggest what columns hold."""
 
 
 def log_of(
@@ -51,10 +51,8 @@ def log_of(
     for name in given:
         if name not in reader.names:
             raise UsageError(f"{name} is of no use here", remedy="leave it out")
-    events, flags = (
-        path_policy.event_sources(settings, dataset["source"]),
-        path_policy.resolve_read_flags(settings, given),
-    )
+    events = path_policy.event_sources(settings, dataset["source"])
+    flags = path_policy.resolve_read_flags(settings, given)
     is_store = store_path(tuple(events)) is not None
     for name in reader.needed:
         if name not in flags and reads != "people" and not is_store:
@@ -69,7 +67,7 @@ def _is_given(name: str, value: Any) -> bool:
 
 
 def request_for(settings: Settings, family: str, fields: Mapping[str, Any], *, by_curator: bool) -> ChargedRequest:
-    """Make the request of a family from its fields; what is only claimed to be private is for curators to run."""
+    """Make the request of a family from its fields; methods with an unproven guarantee are for curators."""
     if family not in FAMILIES:
         raise UnknownNameError.among("family", family, FAMILIES)
     resolved = path_policy.resolve_request_files(settings, fields, by_curator=by_curator)
@@ -120,7 +118,9 @@ def release(message: TaskMessage, line: ServerPipe, gate: CancellationGate) -> d
     about, request, log, again = _request_and_log(message)
     with Ledger(message.ledger) as ledger:
         who = (ledger, about["name"], about["version"], message.analyst, again)
-        charging = WorkerCharging(*who, seen=message.seen, line=line, gate=gate, by_curator=message.by_curator)
+        charging = WorkerCharging(
+            *who, visible_digests=message.visible_digests, line=line, gate=gate, by_curator=message.by_curator
+        )
         curator = Curator(LocalEngine(progress=line.progress), charging=charging)
         result = _date_by_request(curator.run(curator.prepare(request, log)), message.at)
         target = result.save(message.out)
@@ -159,7 +159,12 @@ def plan(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) -> di
     with Ledger(message.ledger) as ledger:
         has_budget = about["name"] in (ledger.datasets() if ledger.store.version() else ())
         who = (ledger, about["name"], about["version"], message.analyst, again)
-        shown = AnalystCharging(*who, seen=message.seen, unseen=message.unseen, until=message.until)
+        shown = AnalystCharging(
+            *who,
+            visible_digests=message.visible_digests,
+            hidden_entries=message.hidden_entries,
+            until=message.until,
+        )
         charging = Charging(*who) if message.by_curator else shown
         curator = Curator(charging=charging if has_budget else None)
         ready = curator.prepare(request, log)
@@ -179,18 +184,6 @@ def _without_paths(plan: Plan) -> Plan:
         return plan
     issued = None if plan.ledger.issued is None else "this studio"
     return replace(plan, ledger=replace(plan.ledger, issued=issued))
-
-
-def columns(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
-    """Name the columns of a source, and their types, as far as its header says them: for curators."""
-    from headcount.events.encode.text_columns import plain_type
-
-    source = _source(message)
-    return {
-        "source": source.name,
-        "rows": source.rows,
-        "columns": [{"name": name, "type": plain_type(source.type_of(name))} for name in source.names],
-    }
 
 
 def inspect(message: TaskMessage, line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
@@ -260,7 +253,7 @@ def compare(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) ->
 
     about = _dataset(message)
     fields, read_flags, _ = split_request(message.asked)
-    _refuse_unknown_fields(message.task, fields)
+    _check_settings(message.task, fields)
     comparison = compared(log_of(message.settings, about, about["reads"], read_flags, items=True), **fields)
     comparison.report(message.out, force=True)
     return {"page": Path(message.out).name, "sentences": comparison.sentences()}
@@ -270,32 +263,27 @@ def audit(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) -> d
     """Attack the promise of a method on logs that are made up."""
     from headcount.lab.api.audit import audit as audited
 
-    fields = dict(message.asked)
-    _refuse_unknown_fields(message.task, fields)
-    audit_result = audited(str(fields.pop("method", "")), **fields)
-    return {
-        "sentences": [audit_result.sentence()],
-        "violation": bool(audit_result.violation),
-        "found": audit_result.to_json(),
-    }
+    fields = _check_settings(message.task, message.asked)
+    result = audited(str(fields.pop("method", "")), **fields)
+    return {"sentences": [result.sentence()], "violation": bool(result.violation), "found": result.to_json()}
 
 
 def reproduce(message: TaskMessage, line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
     """Run a paper again, and write a page of what came out: not private, for curators."""
     from headcount.lab.api.reproduce import reproduce as reproduced
 
-    fields = dict(message.asked)
-    _refuse_unknown_fields(message.task, fields)
+    fields = _check_settings(message.task, message.asked)
     counts = reproduced(str(fields.pop("paper", "")), message.out, progress=line.progress, **fields)
     summary = ", ".join(f"{many} {word}" for word, many in counts.items() if many)
     return {"page": Path(message.out).name, "sentences": [f"{sum(counts.values())} claims: {summary}."]}
 
 
-def _refuse_unknown_fields(task: str, fields: Mapping[str, Any]) -> None:
-    """Refuse what a trial has no use for: how many processes run, and where data lie, is not for a request."""
+def _check_settings(task: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Refuse unknown settings of an experiment: number of processes and place of data are not for a request."""
     for name in fields:
         if name not in _EXPERIMENT_FIELDS[task]:
             raise UsageError(f"{name} is of no use here", remedy="leave it out")
+    return dict(fields)
 
 
 def _dataset(message: TaskMessage) -> Mapping[str, Any]:
@@ -309,6 +297,6 @@ JOB_TASKS: Mapping[str, Task] = {
     "release": release, "check": check, "compare": compare, "audit": audit, "reproduce": reproduce,
 }  # fmt: skip
 QUICK_TASKS: Mapping[str, Task] = {
-    "plan": plan, "columns": columns, "inspect": inspect, "log": log, "forecast": forecast,
+    "plan": plan, "inspect": inspect, "log": log, "forecast": forecast,
 }  # fmt: skip
 """What is quick, and charges nothing."""

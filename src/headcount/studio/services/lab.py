@@ -13,7 +13,7 @@ from headcount.lab.replicate.registry import PAPERS
 from headcount.methods.registry import FAMILIES
 from headcount.studio import forms
 from headcount.studio.access import Visitor, check_curator
-from headcount.studio.forms.field import Choice, Field, known_name
+from headcount.studio.forms.field import Choice, Field, choices_of, name_reader
 from headcount.studio.store.jobs import Job
 from headcount.studio.studio import Studio
 
@@ -64,7 +64,7 @@ def _reproduction() -> list[Field]:
             choices=papers,
             default=papers[0].value,
             needed=True,
-            read=known_name("paper", PAPERS),
+            read=name_reader("paper", PAPERS),
         ),
         Field(
             "quick",
@@ -129,7 +129,7 @@ def begin_experiment(studio: Studio, visitor: Visitor, kind: str, sent: forms.Po
 
 
 def _choice(name: str, label: str, choices: tuple[str, ...], usual: str) -> Field:
-    options, read = tuple(Choice(option, option) for option in choices), known_name(name, choices)
+    read, options = name_reader(name, choices), choices_of(choices)
     return Field(name, label, "choice", choices=options, default=usual, needed=True, read=read)
 
 

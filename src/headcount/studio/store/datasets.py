@@ -200,7 +200,7 @@ class Datasets:
         """Return which charges count for an analyst: all but their own that are not shown, up to a step."""
         step, now = self._settings.limits.step_seconds, self._clock()
         until = now // step * step if step > 0 else now
-        return {"unseen": sorted(self._hidden_entries(visitor, dataset)), "until": until}
+        return {"hidden_entries": sorted(self._hidden_entries(visitor, dataset)), "until": until}
 
     def published(self, dataset: str | None) -> list[str]:
         """Return the digests of the published releases of a dataset."""

@@ -21,7 +21,7 @@ TABLE = pa.table(
         "low": [None, 8.0, 4.0, 1.0],
     }
 )
-NAMED = {"item": Names.of([1, 2, 3, 4], TABLE["label"].to_pylist())}
+NAMED = {"item": Names.from_columns([1, 2, 3, 4], TABLE["label"].to_pylist())}
 
 
 def item_ids(browsed: SearchableTable, search: str = "", **how: Any) -> list[Any]:

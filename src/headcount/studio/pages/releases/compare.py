@@ -9,8 +9,10 @@ from fastapi.responses import Response
 
 from headcount.studio.access import AccessLevel, router_for
 from headcount.studio.services.exploration import views
-from headcount.studio.services.exploration.compare import comparable, compare
+from headcount.studio.services.exploration.compare import Comparison, comparable, compare
+from headcount.studio.services.exploration.opened_release import OpenedRelease
 from headcount.studio.services.exploration.rows import heading, number
+from headcount.studio.services.exploration.table_search import Row
 from headcount.studio.services.releases import open_release
 from headcount.studio.studio import Call
 from headcount.studio.web import templates
@@ -18,6 +20,7 @@ from headcount.studio.web import templates
 _all = router_for(AccessLevel.SIGNED_IN, include_in_schema=False)
 
 ROWS = 50
+_NUMBERS = ("first", "second", "difference", "low", "high")
 
 Words = Annotated[str, Query(max_length=200)]
 Place = Annotated[int, Query(ge=0, le=2**31)]
@@ -38,22 +41,13 @@ def compare_page(
         lambda: compare(first_opened.opened, second_opened.opened, table or None),
     )
     page = comparison.rows.page(q, start=start, size=ROWS)
+    shared = comparable(first_opened.opened.release, second_opened.opened.release)
     shown: dict[str, Any] = {
         "told": comparison,
         "page": page,
         "chosen": chosen,
-        "rows": [
-            (
-                [
-                    first_opened.opened.name(key, row[key]) if row[key] is not None else "unknown"
-                    for key in comparison.keys
-                ],
-                {name: number(row[name], name) for name in _NUMBERS},
-                row,
-            )
-            for row in page.rows
-        ],
-        "headings": [heading(entry) for entry in comparison.keys],
+        "rows": [_row(first_opened.opened, comparison, row) for row in page.rows],
+        "headings": [heading(key) for key in comparison.keys],
     }
     if call.request.headers.get("hx-target") == "compared":
         return templates.part(call.request, "compare_part.html.jinja", **shown)
@@ -63,14 +57,16 @@ def compare_page(
         listed=listed,
         one=first_opened.stored,
         other=second_opened.stored,
-        tables=[
-            (entry, views.title_of(entry))
-            for entry in comparable(first_opened.opened.release, second_opened.opened.release)
-        ],
+        tables=[(table, views.title_of(table)) for table in shared],
         **shown,
     )
 
 
-_NUMBERS = ("first", "second", "difference", "low", "high")
+def _row(opened: OpenedRelease, comparison: Comparison, row: Row) -> tuple[list[str], dict[str, str], Row]:
+    """Return the names of a row, its numbers in words, and the row."""
+    keys = comparison.keys
+    names = [opened.name(key, row[key]) if row[key] is not None else "unknown" for key in keys]
+    return names, {name: number(row[name], name) for name in _NUMBERS}, row
+
 
 ROUTERS = (_all,)

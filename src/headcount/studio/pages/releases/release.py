@@ -132,7 +132,7 @@ def promise_page(call: Call, visible: Visible) -> Response:
 
 @_all.get("/charts")
 def charts_part(call: Call, visible: Visible) -> Response:
-    """Return the places of all charts, which are drawn when they are scrolled to, after the page is there."""
+    """Return the places of all charts, which are drawn when they are scrolled to."""
     held = visible.opened
     if held.main is not None:
         held.browsed(held.main).warm()

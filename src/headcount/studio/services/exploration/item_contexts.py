@@ -74,13 +74,30 @@ def has_item_contexts(release: Release) -> bool:
 
 
 def context_shares(opened: OpenedRelease) -> dict[str | None, float]:
-    """Return which part of all counts each context has; a missing one is None."""
-    return opened.cached("shares", lambda: _context_shares(opened.release))
+    """Return the share of all counts that each context has; a missing context is None."""
+
+    def compute() -> dict[str | None, float]:
+        sums = opened.release.edges.group_by("context", use_threads=False).aggregate([("count", "sum")])
+        totals = {row["context"]: max(float(row["count_sum"]), 0.0) for row in sums.to_pylist()}
+        whole = sum(totals.values()) or 1.0
+        return {context: total / whole for context, total in totals.items()}
+
+    return opened.cached("shares", compute)
 
 
 def general_counts(opened: OpenedRelease) -> tuple[pa.Array, Floats, Floats]:
-    """Return items, what they have in general, and what they have at most."""
-    return opened.cached("general", lambda: _general_counts(opened.release))
+    """Return items, their general counts, and the upper ends of these."""
+
+    def compute() -> tuple[pa.Array, Floats, Floats]:
+        release = opened.release
+        if "items" in release.tables and release.counts == "records":
+            items = release.items
+            return items["item"].combine_chunks(), items["count"].to_numpy(), items["high"].to_numpy()
+        # a user with several contexts is in each of these, and once in the count of the item
+        sums = release.edges.group_by("item", use_threads=False).aggregate([("count", "sum"), ("high", "sum")])
+        return sums["item"].combine_chunks(), sums["count_sum"].to_numpy(), sums["high_sum"].to_numpy()
+
+    return opened.cached("general", compute)
 
 
 def _in_context(opened: OpenedRelease, context: str) -> list[ItemLift]:
@@ -101,22 +118,6 @@ def _in_context(opened: OpenedRelease, context: str) -> list[ItemLift]:
         ItemLift(row["item"], context, row["count"], row["low"], row["high"], usual, at_least)
         for row, usual, at_least in numbers
     ]
-
-
-def _context_shares(release: Release) -> dict[str | None, float]:
-    sums = release.edges.group_by("context", use_threads=False).aggregate([("count", "sum")])
-    held = {row["context"]: max(float(row["count_sum"]), 0.0) for row in sums.to_pylist()}
-    whole = sum(held.values()) or 1.0
-    return {context: total / whole for context, total in held.items()}
-
-
-def _general_counts(release: Release) -> tuple[pa.Array, Floats, Floats]:
-    if "items" in release.tables and release.counts == "records":
-        held = release.items
-        return held["item"].combine_chunks(), held["count"].to_numpy(), held["high"].to_numpy()
-    # people who come in several contexts are in each of these, and once among those of the item
-    sums = release.edges.group_by("item", use_threads=False).aggregate([("count", "sum"), ("high", "sum")])
-    return sums["item"].combine_chunks(), sums["count_sum"].to_numpy(), sums["high_sum"].to_numpy()
 
 
 @dataclass(frozen=True)

@@ -63,12 +63,12 @@ class OpenedRelease:
         items: dict[str, str | None] = {}
         for name in reversed(_ITEMS):
             if name in tables:
-                items |= Names.of(*(tables[name][column].to_pylist() for column in ("item", "label"))).labels
+                items |= Names.from_columns(*(tables[name][column].to_pylist() for column in ("item", "label")))
         names_by_role = dict.fromkeys(("item", "other", "neighbour"), Names(items))
         for role in ("tag", "resource"):
             if f"model/{role}s" in tables:
                 named = tables[f"model/{role}s"]
-                names_by_role[role] = Names.of(named[role].to_pylist(), named["label"].to_pylist())
+                names_by_role[role] = Names.from_columns(named[role].to_pylist(), named["label"].to_pylist())
         return names_by_role
 
     def name(self, role: str, value: Any) -> str:

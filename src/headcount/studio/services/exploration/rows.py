@@ -177,22 +177,21 @@ def number(value: float, name: str = "count") -> str:
 
 def _cell(opened: OpenedRelease, column: Column, row: Row, base: str, missing: str) -> Cell:
     name, value = column.name, row[column.name]
-    kind, column_heading = column.kind, heading(column.name)
     if name in _NAMING:
         shown, text = readable(opened.name(name, value)) or BLANK, readable(value) or BLANK
         href = item_address(base, value) if name in _NAMING[:3] else ""
         if name == "resource":
             href = f"{base}/tags?resource={quote(str(value), safe='')}"
-        return Cell(shown, kind, href, "" if shown == text else text, column_heading)
+        return Cell(shown, column.kind, href, "" if shown == text else text, column.heading)
     if value is None:
-        return Cell(missing if name == "context" else "–", kind, heading=column_heading)
-    if isinstance(value, bool):
-        return Cell("yes" if value else "no", kind, heading=column_heading)
-    if isinstance(value, int | float):
-        return Cell(number(value, name) if math.isfinite(value) else "–", kind, heading=column_heading)
-    if isinstance(value, list):
-        return Cell(f"{len(value)} numbers", kind, heading=column_heading)
-    return Cell(readable(value) or BLANK, kind, heading=column_heading)
+        text = missing if name == "context" else "–"
+    elif isinstance(value, bool):
+        text = "yes" if value else "no"
+    elif isinstance(value, int | float):
+        text = number(value, name) if math.isfinite(value) else "–"
+    else:
+        text = f"{len(value)} numbers" if isinstance(value, list) else readable(value) or BLANK
+    return Cell(text, column.kind, heading=column.heading)
 
 
 def _kind(kind: pa.DataType, name: str) -> str:

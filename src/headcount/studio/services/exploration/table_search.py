@@ -81,24 +81,21 @@ def fold_text(text: str) -> str:
     return "".join(character for character in apart if not unicodedata.combining(character))
 
 
-@dataclass(frozen=True)
-class Names:
+class Names(dict[str, str | None]):
     """Labels of ids, which are compared as text.
 
-    >>> names = Names.of([7, 8], ["Tea", None])
+    >>> names = Names.from_columns([7, 8], ["Tea", None])
     >>> names["7"], names["8"], names["9"]
     ('Tea', None, None)
     """
 
-    labels: Mapping[str, str | None] = field(default_factory=dict)
-
     @classmethod
-    def of(cls, ids: Sequence[Any], labels: Sequence[str | None]) -> Names:
+    def from_columns(cls, ids: Sequence[Any], labels: Sequence[str | None]) -> Names:
         """Take ids and labels side by side."""
         return cls({str(identifier): label for identifier, label in zip(ids, labels, strict=True)})
 
-    def __getitem__(self, item: str) -> str | None:
-        return self.labels.get(item)
+    def __missing__(self, item: str) -> None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -215,9 +212,8 @@ class SearchableTable:
         ]
 
     def _texts(self, column: str) -> _Texts:
-        return self._cache(
-            ("texts", column), lambda: _Texts.of(self.table[column], self.labels.get(column, Names()))
-        )
+        names = self.labels.get(column, Names())
+        return self._cache(("texts", column), lambda: _Texts.from_column(self.table[column], names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +224,7 @@ class _Texts:
     folded: pa.Array
 
     @classmethod
-    def of(cls, column: pa.ChunkedArray, names: Names) -> _Texts:
+    def from_column(cls, column: pa.ChunkedArray, names: Names) -> _Texts:
         encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
         texts = []
         for value in encoded.dictionary.to_pylist():

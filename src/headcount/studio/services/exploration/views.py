@@ -75,18 +75,15 @@ def table_summaries(opened: OpenedRelease) -> list[TableSummary]:
 
 def views(opened: OpenedRelease) -> list[View]:
     """Return the ways to look at a release beside its tables."""
-    release, shown_views = opened.release, []
-    if release.contexts and opened.context_table is not None:
-        shown_views.append(View("contexts", "Contexts"))
-    if has_item_contexts(release):
-        shown_views.append(View("heat", "Heat map"))
-    if opened.model is not None and not opened.model.predicts_named:
-        shown_views.append(View("related", "Related items"))
-    if "model/topics" in release.tables:
-        shown_views.append(View("topics", "Topics"))
-    if opened.tags is not None:
-        shown_views.append(View("tags", "Tags of a resource"))
-    return shown_views
+    release = opened.release
+    offered = {
+        View("contexts", "Contexts"): bool(release.contexts) and opened.context_table is not None,
+        View("heat", "Heat map"): has_item_contexts(release),
+        View("related", "Related items"): opened.model is not None and not opened.model.predicts_named,
+        View("topics", "Topics"): "model/topics" in release.tables,
+        View("tags", "Tags of a resource"): opened.tags is not None,
+    }
+    return [view for view, is_offered in offered.items() if is_offered]
 
 
 def part(opened: OpenedRelease) -> Part:
