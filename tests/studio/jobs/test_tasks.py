@@ -132,7 +132,7 @@ def test_a_comparison_writes_a_page(desk: Settings, tmp_path: Path) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits are those of Linux")
 def test_a_process_that_takes_too_much_ends() -> None:
     """Only this process: a limit that is taken stays."""
-    taking = "from headcount.studio.jobs.resource_limits import set_resource_limits; set_resource_limits({}, {}); "
+    taking = "from headcount.studio.jobs.worker import set_resource_limits; set_resource_limits({}, {}); "
     greedy = subprocess.run(
         [sys.executable, "-c", taking.format(2**29, 60) + "held = bytearray(2**30)"],
         capture_output=True,
