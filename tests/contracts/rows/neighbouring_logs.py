@@ -36,7 +36,7 @@ from headcount.lab.audit.replay import Tape, check_same, replayed
 from headcount.lab.audit.sensitivity_replay import Violation
 from headcount.ledger.journal import entries
 from headcount.releases import release
-from headcount.run import charge, curator
+from headcount.run import curator, withhold
 from tests.contracts.rows import hostile_values
 from tests.contracts.rows.raw_files import FORMATS, Format, Row, small_batches, written
 from tests.contracts.rows.roles import LINE_ROLES, ROLES, Role, begins_a_row, crowd, fields_of
@@ -294,7 +294,7 @@ def run_line(line: Sequence[str], tape: Tape, events: Any = None) -> Result:
     with contextlib.ExitStack() as stack:
         stack.enter_context(standing_clocks())
         for owner, name, other in (
-            (charge, "suppress", Noted),
+            (withhold, "suppress", Noted),
             (curator, "Curator", partial(curator.Curator, noise=tape)),
             (charged, "log_of", log_of),
             (terminal.Bar, "__call__", progress),
