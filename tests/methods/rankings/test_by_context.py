@@ -19,7 +19,8 @@ from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog, read_events
 from headcount.methods.counts.adaptive import Adaptive
 from headcount.methods.rankings import by_context
-from headcount.methods.rankings.top_k import ACTIVITY_SHARE, EVERYTHING, DirectTopK
+from headcount.methods.rankings.ranking import ACTIVITY_SHARE
+from headcount.methods.rankings.top_k import EVERYTHING, DirectTopK
 from headcount.noise import SeededNoise
 from headcount.releases.release import Release
 from headcount.reports.release import release_page

@@ -42,8 +42,9 @@ from headcount.events.log import EventLog, read_events
 from headcount.methods.counts.adaptive import Adaptive
 from headcount.methods.rankings import by_context, by_counts, top_k
 from headcount.methods.rankings.by_counts import ByCounts
+from headcount.methods.rankings.ranking import ACTIVITY_SHARE
 from headcount.methods.rankings.request import RankRequest
-from headcount.methods.rankings.top_k import ACTIVITY_SHARE, FEW_ROUNDS, DirectTopK
+from headcount.methods.rankings.top_k import FEW_ROUNDS, DirectTopK
 from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, add_noise, scale_for
 from headcount.noise.stages import split_among_stages
 from headcount.releases.release import Release, load

@@ -27,10 +27,11 @@ from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.methods.counts.adaptive import Adaptive
-from headcount.methods.prediction.top_k_recall import recall_by_counts, recall_by_selection
 from headcount.methods.rankings import top_k
+from headcount.methods.rankings.by_counts import recall_by_counts, recall_by_selection
+from headcount.methods.rankings.ranking import ACTIVITY_SHARE
 from headcount.methods.rankings.request import RankRequest
-from headcount.methods.rankings.top_k import ACTIVITY_SHARE, DirectTopK
+from headcount.methods.rankings.top_k import DirectTopK
 from headcount.noise import OperatingSystemNoise, SeededNoise
 from headcount.noise.selection import top_k as peeling
 from headcount.noise.selection import top_k_sparse

@@ -1,17 +1,27 @@
-"""Ranking values: selected items in order, with counts if requested, and their table."""
+"""Ranking values: selected items in order, with counts if requested; their table; the noise of a round."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Integers
+from headcount.accounting.budget import Cost
+from headcount.accounting.noise_distributions import DiscreteGaussian, NoiseDistribution
+from headcount.adaptive.estimator import LEVEL
 from headcount.adaptive.posterior import Posterior
+from headcount.bounds import Noisy
 from headcount.events.log import EventLog
+from headcount.methods.counts.tables import histogram_table
+from headcount.noise.selection.exponential_zcdp import GUMBEL_DEVIATION, SWAP_ONE_IN_SIX, scale_for_picks
+from headcount.releases.formatting import per_cent
+
+ACTIVITY_SHARE = Decimal("0.02")
 
 
 @dataclass(frozen=True)
@@ -57,3 +67,49 @@ def ranking_table(
         columns["low"] = pa.array([low for ranking in rankings for low in ranking.low], pa.float64())
         columns["high"] = pa.array([high for ranking in rankings for high in ranking.high], pa.float64())
     return pa.table(columns)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Rankings, one for each context, with what else is released and told of them."""
+
+    rankings: Sequence[Ranked]
+    noise_distributions: Mapping[str, NoiseDistribution]
+    steps: tuple[str, ...]
+    chosen: Mapping[str, Any]
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    average: bool = False
+
+    def with_activity(self, released: Noisy) -> Outcome:
+        """Put the released histogram beside, which came first."""
+        by = "ρ" if isinstance(released.distribution, DiscreteGaussian) else "ε"
+        first = (
+            "First it was released how many people have 1, 2, 3-4, 5-8, … different items, with "
+            f"{released.distribution.in_words()}, paid with {per_cent(ACTIVITY_SHARE)} of {by}."
+        )
+        table = histogram_table(released.counts, released.distribution.half_width(LEVEL), "items")
+        laws = {**self.noise_distributions, "activity": released.distribution}
+        return replace(self, noise_distributions=laws, steps=(first, *self.steps), tables={"activity": table})
+
+
+class RoundNoise(NamedTuple):
+    """Its scale, its standard deviation, and how many people apart two items are that it swaps one time in six."""
+
+    scale: float
+    deviation: float
+    apart: float
+
+
+def compute_round_noise(rounds: int, cost: Cost, share: Decimal) -> RoundNoise:
+    """Return the noise of each of so many rounds, paid with a share of ε, or of ρ where there is δ.
+
+    >>> compute_round_noise(100, Cost.of("0.5"), Decimal(1)).scale
+    200.0
+    >>> [round(value, 1) for value in compute_round_noise(100, Cost.of("0.5", "1e-6"), Decimal(1))]
+    [43.4, 55.6, 69.8]
+    """
+    if cost.delta:
+        scale = float(scale_for_picks(rounds, 1, cost.rho_of_rounds(rounds) * share))
+        return RoundNoise(scale, GUMBEL_DEVIATION * scale, SWAP_ONE_IN_SIX * scale)
+    scale = rounds / (float(cost.exact) * float(share))
+    return RoundNoise(scale, scale, scale)

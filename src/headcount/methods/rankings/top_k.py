@@ -44,15 +44,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
-
-import pyarrow as pa
 
 from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant, cost_of
 from headcount.accounting.guarantee import Guarantee, Standing
-from headcount.accounting.noise_distributions import DiscreteGaussian, NoiseDistribution
+from headcount.accounting.noise_distributions import NoiseDistribution
+from headcount.adaptive.estimator import LEVEL
 from headcount.adaptive.measure import release_histogram
 from headcount.adaptive.threshold_choice import LIGHT_AND_HEAVY, drawable, estimate_users
 from headcount.bounds import (
@@ -79,19 +77,23 @@ from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
-from headcount.methods.counts.tables import histogram_table
 from headcount.methods.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, describe_extent, describe_filters
 from headcount.methods.rankings import by_context
 from headcount.methods.rankings.by_counts import ByCounts
-from headcount.methods.rankings.ranking import Ranked, ranking_table
-from headcount.methods.rankings.round_noise import RoundNoise, compute_round_noise
+from headcount.methods.rankings.ranking import (
+    ACTIVITY_SHARE,
+    Outcome,
+    Ranked,
+    RoundNoise,
+    compute_round_noise,
+    ranking_table,
+)
 from headcount.noise import NoiseSource, add_noise, noise_norm
 from headcount.noise.selection.top_k import choose_top_k
 from headcount.noise.stages import Stage, Stages, normalize_split, split_among_stages
-from headcount.releases.formatting import describe_order, in_random_order, listed, per_cent, some
+from headcount.releases.formatting import describe_order, in_random_order, listed, some
 from headcount.releases.release import Interval, Release
 
-LEVEL = 0.95
 EVERYTHING = SampleRecords(2**31 - 1)
 FEW_ROUNDS = 10
 """Up to so many rounds are always peeled, and nothing is spent on finding out what is better."""
@@ -99,7 +101,6 @@ FEW_ROUNDS = 10
 MANY_CELLS = 1 << 22
 """Above so many, a public number, cells without people are not held, and all rankings are peeled."""
 
-ACTIVITY_SHARE = Decimal("0.02")
 _PAIRS = ("different pair of item and context", "different pairs of item and context")
 
 
@@ -204,7 +205,7 @@ class DirectTopK(Staged):
             simulated=not noise.is_private,
         )
 
-    def _peeled(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> _Outcome:
+    def _peeled(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> Outcome:
         """Count every person once per item, and peel the best items off."""
         price, columns = grant.cost, self._columns(log, noise.key(), engine)
         if self._picks_alone(price):
@@ -213,7 +214,7 @@ class DirectTopK(Staged):
         rankings = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]
         law, laws = rankings[0][1], {} if rankings[0][1] is None else {"ranking": rankings[0][1]}
         chosen = {"by": "peeling", "apart": _rounded(self._round(log, price).apart)}
-        return _Outcome([ranked for ranked, _ in rankings], laws, self._describe_peeling(log, price, law), chosen)
+        return Outcome([ranked for ranked, _ in rankings], laws, self._describe_peeling(log, price, law), chosen)
 
     def _columns(self, log: EventLog, secret: bytes, engine: Engine) -> Iterable[Bounded | SparseCounts]:
         """Count people, and return what each ranking is of; zeros are held where there are few cells."""
@@ -242,7 +243,7 @@ class DirectTopK(Staged):
 
     def _counted(
         self, log: EventLog, released: Noisy, grant: Grant, noise: NoiseSource, engine: Engine
-    ) -> _Outcome | None:
+    ) -> Outcome | None:
         """Release all counts, and rank them; or nothing, if the released activity says that peeling is better."""
         if not drawable(1, grant.cost, log.counting):
             return None
@@ -260,11 +261,11 @@ class DirectTopK(Staged):
             "From these released numbers alone the counts of everything were estimated, and the largest taken.",
         )
         chosen = {"by": "counts", "limit": counts.limit, "apart": _rounded(counts.apart)}
-        return _Outcome([ranking], {"ranking": replace(law, on=LIGHT_AND_HEAVY)}, steps, chosen, average=True)
+        return Outcome([ranking], {"ranking": replace(law, on=LIGHT_AND_HEAVY)}, steps, chosen, average=True)
 
     def _counted_contexts(
         self, log: EventLog, released: Noisy, grant: Grant, noise: NoiseSource, engine: Engine
-    ) -> _Outcome | None:
+    ) -> Outcome | None:
         """Count fewer and fewer items, and rank what is left in each context; or nothing, as above."""
         if not by_context.drawable(log, self.k, grant.cost):
             return None
@@ -292,7 +293,7 @@ class DirectTopK(Staged):
         chosen |= {} if best.confirmed else {"confirmed": False}
         chosen |= {"nothing told": silent} if silent else {}
         laws = {"ranking": replace(law, on=LIGHT_AND_HEAVY)}
-        return _Outcome(best.rankings, laws, steps, chosen, average=True)
+        return Outcome(best.rankings, laws, steps, chosen, average=True)
 
     def _round(self, log: EventLog, price: Cost) -> RoundNoise:
         """Return the noise of a round, were all places peeled off at a price."""
@@ -355,29 +356,6 @@ class DirectTopK(Staged):
             share = "half" if part * 2 == 1 else f"{part:.4g}"
             sentences.append(f"The counts of the chosen items got {law.in_words()}, paid with {share} of it.")
         return tuple(sentences)
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    """Rankings, one for each context, with what else is released and told of them."""
-
-    rankings: Sequence[Ranked]
-    noise_distributions: Mapping[str, NoiseDistribution]
-    steps: tuple[str, ...]
-    chosen: Mapping[str, Any]
-    tables: Mapping[str, pa.Table] = field(default_factory=dict)
-    average: bool = False
-
-    def with_activity(self, released: Noisy) -> _Outcome:
-        """Put the released histogram beside, which came first."""
-        by = "ρ" if isinstance(released.distribution, DiscreteGaussian) else "ε"
-        first = (
-            "First it was released how many people have 1, 2, 3-4, 5-8, … different items, with "
-            f"{released.distribution.in_words()}, paid with {per_cent(ACTIVITY_SHARE)} of {by}."
-        )
-        table = histogram_table(released.counts, released.distribution.half_width(LEVEL), "items")
-        laws = {**self.noise_distributions, "activity": released.distribution}
-        return replace(self, noise_distributions=laws, steps=(first, *self.steps), tables={"activity": table})
 
 
 def _scores(counts: Bounded | SparseCounts) -> Scored | SparseScored:
