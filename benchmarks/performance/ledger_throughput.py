@@ -94,7 +94,7 @@ def fill(ledger: Ledger, entries: int) -> None:
         assert budget is not None
         balances = DatasetBalances("visits", budget, queries.balances(run, "visits"))
         for entry, _ in rows:
-            balances.take(BalanceRequest.of(entry))
+            balances.take(BalanceRequest.from_entry(entry))
         queries.save_balances(run, "visits", balances.by_key)
 
 

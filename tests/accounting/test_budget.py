@@ -327,7 +327,7 @@ def test_amounts_are_plain_decimal_numbers(text: str) -> None:
         lambda number: probability(f"1e-{number}"),
         lambda number: read_range("stars", ["0", number]),
         lambda number: read_quantiles([number]),
-        lambda number: Windows.of(f"{number}d", time="time"),
+        lambda number: Windows.parse(f"{number}d", time="time"),
     )
     for read in readers:
         with pytest.raises(UsageError):

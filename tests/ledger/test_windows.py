@@ -34,7 +34,7 @@ ORIGINS = st.dates(date(1900, 1, 1), date(2100, 1, 1)).map(lambda day: day.repla
 
 
 def windows(length: str = "1mo", **words: str) -> Windows:
-    parsed = Windows.of(length, time="when", **words)
+    parsed = Windows.parse(length, time="when", **words)
     assert parsed is not None
     return parsed
 

@@ -134,7 +134,7 @@ def test_the_windows_that_are_charged_hold_every_row_that_is_read(words: dict[st
     windowed_log = log(INSIDE, **words)
     span = span_of(windowed_log)
     assert span is not None
-    windows = Windows.of("1mo", time="when", timezone=words.get("timezone"))
+    windows = Windows.parse("1mo", time="when", timezone=words.get("timezone"))
     assert windows is not None
     touched = windows.touched(span)
     assert len(touched) == months

@@ -52,7 +52,7 @@ class BalanceRequest(NamedTuple):
     span: Span | None = None
 
     @classmethod
-    def of(cls, reserved: Entry) -> BalanceRequest:
+    def from_entry(cls, reserved: Entry) -> BalanceRequest:
         """Read it from the entry that reserves it."""
         return cls(reserved.analyst or "", Charge.from_json(reserved.charge or {}), Span.from_json(reserved.span))
 

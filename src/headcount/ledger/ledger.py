@@ -102,7 +102,7 @@ less, or use what is published already
         ``lifetime`` may limit what is spent on all of them. ``time``, ``time_format`` and ``timezone`` say how
         event time is read, ``origin`` when a window begins: see :class:`headcount.ledger.windows.Windows`.
         """
-        windows = Windows.of(window, time=time, time_format=time_format, timezone=timezone, origin=origin)
+        windows = Windows.parse(window, time=time, time_format=time_format, timezone=timezone, origin=origin)
         budget = Budget.of(
             epsilon,
             delta=delta,
@@ -256,7 +256,7 @@ less, or use what is published already
     def _settle(
         self, run: Transaction, reserved: Entry, how: Callable[[DatasetBalances, BalanceRequest], None]
     ) -> None:
-        charged = BalanceRequest.of(reserved)
+        charged = BalanceRequest.from_entry(reserved)
         budget = self._budget(run, reserved.dataset)
         balances = _load_balances(run, reserved.dataset, budget, charged.analyst, charged.span)
         how(balances, charged)

@@ -102,7 +102,7 @@ class Span:
 class Windows:
     """Event time, cut into windows of one length; they are numbered, and 0 begins at the public origin.
 
-    >>> windows = Windows.of("1mo", time="when")
+    >>> windows = Windows.parse("1mo", time="when")
     >>> march = Span.from_json({"since": "2026-03-01", "until": "2026-04-01"} | Clock("when").to_json())
     >>> [windows.words(each) for each in windows.touched(march)]
     ['from 2026-03-01 to 2026-04-01']
@@ -118,7 +118,7 @@ not say from when until when it reads; add --since and --until (with --time when
     origin: date = field(default=ORIGIN)
 
     @classmethod
-    def of(
+    def parse(
         cls,
         length: str | None,
         *,
@@ -223,7 +223,7 @@ not say from when until when it reads; add --since and --until (with --time when
         if data is None:
             return None
         words = {name: data[name] for name in ("time", "time_format", "timezone", "origin")}
-        return cls.of(data["length"], **words)
+        return cls.parse(data["length"], **words)
 
 
 def _refuse_without(**given: str | None) -> None:

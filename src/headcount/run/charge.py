@@ -64,7 +64,7 @@ class ChargePreview:
         >>> from headcount.ledger.composition import Budget
         >>> from headcount.accounting.charges import Spent
         >>> from headcount.ledger.windows import Windows
-        >>> budget, charge = Budget.of("1", windows=Windows.of("1mo", time="when")), Charge(Decimal("0.5"))
+        >>> budget, charge = Budget.of("1", windows=Windows.parse("1mo", time="when")), Charge(Decimal("0.5"))
         >>> account = Account("visits", None, budget, Spent(), 0, 0, 0)
         >>> ChargePreview(account, "ann", None, charge, Decimal(1), range(300, 302)).words
         ', in each of 2 windows of 1 month, from 2026-01-01 to 2026-03-01'

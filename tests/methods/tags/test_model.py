@@ -104,12 +104,12 @@ def test_a_release_comes_back_from_disk(tmp_path: Path) -> None:
     assert again.guarantee == release.guarantee
     assert all(again.tables[name].equals(table) for name, table in release.tables.items())
     assert again.request["tags"] == {"epsilon": "4", "delta": "1e-6"}
-    recommended = ReleasedModel.of(again).recommend("r3", k=3)
-    assert recommended == ReleasedModel.of(release).recommend("r3", k=3)
+    recommended = ReleasedModel.from_release(again).recommend("r3", k=3)
+    assert recommended == ReleasedModel.from_release(release).recommend("r3", k=3)
 
 
 def test_recommended_tags_are_those_of_the_resource_and_ones_own_come_first() -> None:
-    model = ReleasedModel.of(released(MANY, "8", "1e-6"))
+    model = ReleasedModel.from_release(released(MANY, "8", "1e-6"))
     for resource, taste in (("r3", 0), ("r33", 1)):
         best = [row["tag"] for row in model.recommend(resource, k=5)]
         assert {int(tag[1:]) // 12 for tag in best} == {taste}, best

@@ -81,7 +81,7 @@ def recommend(folder: str, resource: str, mine: str | None, k: str, as_json: boo
     from headcount.methods.tags.recommend import ReleasedModel
 
     loaded, many = _loaded(folder), read_whole_number(k, param.k)
-    model, own = ReleasedModel.of(loaded), _own_tags(mine)
+    model, own = ReleasedModel.from_release(loaded), _own_tags(mine)
     rows = model.recommend(resource, k=many, mine=own)
     _note_if_not_private(loaded)
     if not model.knows(resource):

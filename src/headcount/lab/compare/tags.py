@@ -109,7 +109,7 @@ def by_popularity(hidden: Hidden, weights: Floats) -> Integers:
 
 def by_model(hidden: Hidden, release: Release, *, own: bool) -> Integers:
     """Recommend by a released tag model, with each person's own tags that are left, or without."""
-    model, predicted = ReleasedModel.of(release), np.empty((hidden.users.size, LONGEST), dtype=np.int64)
+    model, predicted = ReleasedModel.from_release(release), np.empty((hidden.users.size, LONGEST), dtype=np.int64)
     names = release.tables["model/resources"]["resource"].to_pylist()
     for at, (tags, resource) in enumerate(zip(hidden.own_tags(), hidden.resources.tolist(), strict=True)):
         scores = OF_OTHERS * model.of_others(names[resource])

@@ -88,7 +88,7 @@ class Replay:
         self.datasets[entry.dataset].allow(entry.analyst or "", (entry.budget or {})["epsilon"])
 
     def _reserve(self, entry: Entry) -> None:
-        balances, charged = self.datasets[entry.dataset], BalanceRequest.of(entry)
+        balances, charged = self.datasets[entry.dataset], BalanceRequest.from_entry(entry)
         self._reserved[entry.number] = entry
         try:
             balances.check(charged)
@@ -99,12 +99,12 @@ class Replay:
         reserved = self._settled(entry)
         self.outcomes[reserved.number] = Outcome(entry.number, reserved.identity, entry.folder, entry.digest)
         spent = None if entry.charge is None else Charge.from_json(entry.charge)
-        self.datasets[reserved.dataset].publish(BalanceRequest.of(reserved), spent)
+        self.datasets[reserved.dataset].publish(BalanceRequest.from_entry(reserved), spent)
 
     def _refund(self, entry: Entry) -> None:
         reserved = self._settled(entry)
         self.outcomes[reserved.number] = Outcome(entry.number)
-        self.datasets[reserved.dataset].refund(BalanceRequest.of(reserved))
+        self.datasets[reserved.dataset].refund(BalanceRequest.from_entry(reserved))
 
     def _settled(self, entry: Entry) -> Entry:
         return self._reserved.pop(entry.reservation or 0)

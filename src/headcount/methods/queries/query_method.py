@@ -7,7 +7,6 @@ is that error, and what its own noise may conceal, to either side. It covers 95 
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +23,6 @@ from headcount.bounds import Bounded, LinearQueries
 from headcount.bounds.grid.group_cells import GroupCells
 from headcount.bounds.grid.linear_queries import distances, exact_answers, quantile
 from headcount.bounds.linear_maps import group_sums
-from headcount.engines.engine import Engine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.methods.method import Bounds, MeasuringMethod
@@ -235,10 +233,6 @@ class QueryMethod(MeasuringMethod[NoisyAnswers]):
     def exact_answers(self, cells: Bounded) -> Bounded:
         """Return the exact answers, bounded."""
         return exact_answers(cells, self.queries)
-
-    @abstractmethod
-    def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> NoisyAnswers:
-        """Spend the grant, and return the answers with everything that a release says of them."""
 
     def estimate(self, log: EventLog, guarantee: Guarantee, noisy: NoisyAnswers, *, simulated: bool) -> Release:
         """Return the release of noisy answers; this is post-processing."""

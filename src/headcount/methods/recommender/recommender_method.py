@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -12,15 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from headcount._internal.arrays import Floats, Integers
-from headcount.accounting.budget import CostOrGrant, Grant
+from headcount.accounting.budget import CostOrGrant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Noisy
-from headcount.engines.engine import Engine
 from headcount.errors import Parameter, UsageError, param
 from headcount.events.log import EventLog
 from headcount.methods.method import ONE_ID, PUBLIC_CATALOGUE, MeasuringMethod, describe_filters
-from headcount.noise import NoiseSource
 from headcount.releases.release import Interval, Release
 
 LEVEL = 0.95
@@ -55,10 +52,6 @@ class RecommenderMethod(MeasuringMethod[NoisyModel]):
         """Pure ε, or (ε, δ), for adding or removing a user."""
         assumes = (PUBLIC_CATALOGUE, *self.assumptions, ONE_ID, *self.shown_to)
         return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumes)
-
-    @abstractmethod
-    def measure(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> NoisyModel:
-        """Spend the grant, and return the model with everything that a release says of it."""
 
     def estimate(self, log: EventLog, guarantee: Guarantee, noisy: NoisyModel, *, simulated: bool) -> Release:
         """Return the release of a noisy model; this is post-processing."""

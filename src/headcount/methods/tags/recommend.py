@@ -44,7 +44,7 @@ class ReleasedModel:
     """The label of a tag."""
 
     @classmethod
-    def of(cls, release: Release) -> ReleasedModel:
+    def from_release(cls, release: Release) -> ReleasedModel:
         """Read a release."""
         if "model/tags" not in release.tables:
             raise UsageError("this release holds no tag model", remedy="make one with `headcount tags release`")

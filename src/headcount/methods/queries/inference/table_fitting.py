@@ -82,7 +82,7 @@ class Margin(NamedTuple):
         kept = [1 if axis in axes else size for axis, size in enumerate(merged)]
         return cls(merged, axes, np.empty(0) if counts is None else counts.reshape(kept))
 
-    def of(self, cells: Floats) -> Floats:
+    def sums(self, cells: Floats) -> Floats:
         """Return the sums of a table that this margin asks for."""
         return np.asarray(cells.reshape(self.shape).sum(axis=self.summed_axes, keepdims=True))
 
@@ -99,7 +99,7 @@ def scale_to_margins(cells: Floats, margins: Sequence[Margin], sweeps: int, tole
     for _ in range(sweeps):
         distance = 0.0
         for margin in margins:
-            sums = margin.of(scaled)
+            sums = margin.sums(scaled)
             distance = max(distance, float(np.abs(margin.counts - sums).sum()))
             view = scaled.reshape(margin.shape)
             view *= np.divide(margin.counts, sums, out=np.zeros_like(sums), where=sums > _ZERO)
@@ -131,11 +131,11 @@ def fit_to_margins(estimates: Floats, variance: Callable[[Subset], float], order
     cells = np.full(estimates.shape, total / estimates.size)
     for tables in orders:
         layouts = [Margin.over(estimates.shape, columns) for columns in tables]
-        noisy = [layout.of(estimates) for layout in layouts]
+        noisy = [layout.sums(estimates) for layout in layouts]
         if len(tables[0]) == 1:
             shrunk = [project_onto_total(counts, total) for counts in noisy]
         else:
-            expected = [layout.of(cells) for layout in layouts]
+            expected = [layout.sums(cells) for layout in layouts]
             shrunk = shrink_linearly(noisy, expected, [variance(columns) for columns in tables])
         raised = [np.maximum(counts, _LEAST_COUNT) for counts in shrunk]
         margins = [

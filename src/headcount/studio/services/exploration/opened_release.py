@@ -136,7 +136,7 @@ class OpenedRelease:
         """The model of tags in it, if there is one."""
         tables = self.release.tables
         held = "model/tags" in tables and tables["model/tags"].num_rows > 0
-        return self.cached("tags", lambda: ReleasedModel.of(self.release)) if held else None
+        return self.cached("tags", lambda: ReleasedModel.from_release(self.release)) if held else None
 
 
 @dataclass(eq=False)
