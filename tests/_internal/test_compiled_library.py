@@ -18,7 +18,7 @@ import pytest
 
 from headcount._internal import compiled_library
 from headcount._internal.compiled import Kernel, compiled
-from headcount.bounds.kernels.user_keys import keys_of_texts
+from headcount.bounds.kernels.draws import keys_of_texts
 
 ROOT = Path(__file__).parents[2]
 LIBRARY, CONTENTS = compiled_library._opened()

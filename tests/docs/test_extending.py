@@ -158,7 +158,7 @@ def test_a_broken_family_is_caught(instead: Mapping[str, str], copy: Copy) -> No
 
 def test_a_bound_adds_up_within_its_reach(copy: Copy) -> None:
     copy.follow(RECIPES["A bound"])
-    files = "tests/bounding/test_regulars.py", "tests/contracts/test_additivity.py"
+    files = "tests/bounds/test_regulars.py", "tests/contracts/test_additivity.py"
     done = copy.test(*files, "-m", "not slow", "-k", "regulars or every_bound")
     assert done.returncode == 0, done.stdout
     assert "5 passed" in done.stdout  # its own test, three engines, and that all bounds are measured
@@ -170,13 +170,13 @@ def test_a_bound_adds_up_within_its_reach(copy: Copy) -> None:
     [
         {"l1=1, l2_squared=1, linf=1": "l1=0, l2_squared=0, linf=0"},
         {"1 if rows.times is None else rows.times": "1"},
-        {"np.count_nonzero(records >= bound.least)": "records.max(initial=0) // bound.least"},
+        {"np.count_nonzero(records >= self.least)": "records.max(initial=0) // self.least"},
     ],
     ids=["declares too little", "engines differ", "no sum over people"],
 )
 def test_a_broken_bound_is_caught(instead: Mapping[str, str], copy: Copy) -> None:
     copy.follow(broken(RECIPES["A bound"], instead))
-    assert copy.test("tests/bounding/test_regulars.py").returncode == 1
+    assert copy.test("tests/bounds/test_regulars.py").returncode == 1
 
 
 # An engine

@@ -13,8 +13,7 @@ from headcount._internal.python_surface import document_parameters
 from headcount.accounting.budget import Amount
 from headcount.accounting.noise_distributions import NoiseKind
 from headcount.api.option_types import QueryOptions, RecommenderOptions, ReleaseOptions, TagsOptions
-from headcount.engines.choose import engine_for
-from headcount.engines.engine import Engine
+from headcount.engines.engine import Engine, engine_for
 from headcount.errors import UsageError, python
 from headcount.events.inspect.report import Checked
 from headcount.events.inspect.scan import scan

@@ -6,8 +6,10 @@ Only this package makes them: bounds from what engines count, maps and scores fr
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +29,7 @@ SEAL = object()
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How far one person joining or leaving can move a vector: in L1, in L2 (squared), and in any one entry."""
+    """How far one user joining or leaving can move a vector: in L1, in L2 (squared), and in any one entry."""
 
     l1: int
     l2_squared: int
@@ -83,7 +85,7 @@ class Bounded:
     The values count whole multiples of 1 / ``unit``; the sensitivity is that of these integers. ``admission`` is
     the probability that a user was taken into account at all, drawn for each user apart and known to nobody.
 
-    ``apart`` says that there are two tables, one after the other: of people within a limit, whose records count
+    ``apart`` says that there are two tables, one after the other: of users within a limit, whose records count
     whole, and of all others. Nobody is in both.
     """
 
@@ -110,7 +112,7 @@ class Bounded:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """How far one person can move the values: fixed when the bound made them."""
+        """How far one user can move the values: fixed when the bound made them."""
         return self._sensitivity
 
     @property
@@ -125,7 +127,7 @@ class Bounded:
 
     @property
     def apart(self) -> bool:
-        """Whether people whose records count whole are in a first table, and all others in a second one."""
+        """Whether users whose records count whole are in a first table, and all others in a second one."""
         return self._apart
 
     @property
@@ -144,9 +146,9 @@ class Bounded:
         return self._values
 
     def with_others(self, other: Bounded) -> Bounded:
-        """Add what was measured of other people under the same bound: nobody may be in both.
+        """Add what was measured of other users under the same bound: nobody may be in both.
 
-        So the sensitivity stays: one person moves one of the two. For engines, which deal people to parts.
+        So the sensitivity stays: one user moves one of the two. For engines, which deal users to parts.
         """
         if (self.shape, self._sensitivity, self._unit, self._admission, self._apart) != (
             other.shape, other._sensitivity, other._unit, other._admission, other._apart
@@ -169,16 +171,41 @@ class Bounded:
         return f"<Bounded {self.shape}, {self.sensitivity}>"
 
 
+class BoundedGroup(ABC):
+    """Several bounded tables that were measured together, each with a sensitivity of its own."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Bounded, ...]:
+        """All tables, in a fixed order."""
+
+    @abstractmethod
+    def with_parts(self, parts: tuple[Bounded, ...]) -> Self:
+        """Return the same tables with other values."""
+
+    def with_others(self, other: Self) -> Self:
+        """Add what was measured of other users: see :meth:`Bounded.with_others`."""
+        if len(self.parts) != len(other.parts):
+            raise ValueError("these tables are not of the same bound")
+        both = zip(self.parts, other.parts, strict=True)
+        return self.with_parts(tuple(own.with_others(added) for own, added in both))
+
+
 @dataclass(frozen=True)
-class BoundedCounts:
+class BoundedCounts(BoundedGroup):
     """Counts per item, and per item and context (the last column is the unknown context)."""
 
     items: Bounded
     edges: Bounded
 
-    def with_others(self, other: BoundedCounts) -> BoundedCounts:
-        """Add what was counted of other people: see :meth:`Bounded.with_others`."""
-        return BoundedCounts(self.items.with_others(other.items), self.edges.with_others(other.edges))
+    @property
+    def parts(self) -> tuple[Bounded, ...]:
+        """Both tables."""
+        return self.items, self.edges
+
+    def with_parts(self, parts: tuple[Bounded, ...]) -> BoundedCounts:
+        """Return the same tables with other values."""
+        return BoundedCounts(*parts)
 
 
 @dataclass(frozen=True)
@@ -197,11 +224,11 @@ class Noisy:
 class Scored:
     """How far each candidate of a public list is behind the best: made by scores, for noise to choose from.
 
-    ``spread`` is how differently one person can move two candidates: the largest change minus the smallest. A
+    ``spread`` is how differently one user can move two candidates: the largest change minus the smallest. A
     choice with probability proportional to exp(-ε · behind / spread) is ε-differentially private: what all
     candidates gain alike cancels. The utilities are taken over, not copied.
 
-    ``rise`` is how far a person who joins can raise a candidate, where joining lowers none: then the several best
+    ``rise`` is how far a user who joins can raise a candidate, where joining lowers none: then the several best
     can be peeled off one by one. It is None where utilities go up and down.
     """
 
@@ -231,12 +258,12 @@ class Scored:
 
     @property
     def rise(self) -> int | None:
-        """How far a person who joins can raise a candidate, where joining lowers none."""
+        """How far a user who joins can raise a candidate, where joining lowers none."""
         return self._rise
 
     @property
     def spread(self) -> int:
-        """How differently one person can move two candidates."""
+        """How differently one user can move two candidates."""
         return self._spread
 
     @property

@@ -73,7 +73,7 @@ def item_draws(keys: Draws, item_keys: Draws) -> Draws:
     """Return the draw of each user's item, of which the smallest are kept where items are in no catalogue.
 
     ``item_keys`` come from the raw items as user keys come from the raw users (:func:`user_key`): a place in a
-    list of items that the log itself makes up would hang on other users.
+    list of items that the log itself makes up would depend on other users.
     """
     return mix(keys + item_keys * np.uint64(GOLDEN))
 
@@ -102,7 +102,7 @@ def member_draws(keys: Draws) -> Draws:
 
 
 def follow_steady_hints(keys: Draws) -> NDArray[np.bool_]:
-    """Say which people, one in four by lot, follow steady hints; the lot is a stream apart from all others.
+    """Say which users, one in four by lot, follow steady hints; the lot is a stream apart from all others.
 
     >>> int(follow_steady_hints(np.arange(4000, dtype=np.uint64)).sum())
     1039

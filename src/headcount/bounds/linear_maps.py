@@ -2,7 +2,7 @@
 
 A map is a fixed function, known to everyone. It takes nothing but :class:`Bounded` and makes nothing else; the
 unit and the chance of admission stay what they were. All but :func:`fourier` and :func:`count_distinct` are linear
-and in whole numbers, so one person moves the result by exactly the map of what they moved before.
+and in whole numbers, so one user moves the result by exactly the map of what they moved before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from headcount.bounds.keys.key_support import BoundedKeySupport
 def group_sums(bounded: Bounded, labels: Integers, groups: int) -> Bounded:
     """Return the sum of the values in each group; ``labels`` says in which group each value is, and is public.
 
-    Each value is in one group, so sums move by no more in L1 than the values did. All that a person moves may be
+    Each value is in one group, so sums move by no more in L1 than the values did. All that a user moves may be
     in one group: L∞ is at most L1, and L2 too. And a sum of g values moves by at most g times L∞, its square by at
     most g times the sum of squares, g being the size of the largest group.
 
@@ -64,7 +64,7 @@ def take_places(bounded: Bounded, places: Sequence[int]) -> Bounded:
 def concatenate_tables(tables: Sequence[Bounded]) -> Bounded:
     """Put tables side by side, as one vector.
 
-    One person may move all of them: distances in L1 add up, and so do squares of those in L2.
+    One user may move all of them: distances in L1 add up, and so do squares of those in L2.
 
     >>> counts = Bounded(np.array([4, 7, 9]), Sensitivity(l1=2, l2_squared=4, linf=2), SEAL)
     >>> concatenate_tables([counts, head(counts, 1)]).sensitivity
@@ -93,8 +93,8 @@ def count_distinct(measured: Bounded | BoundedKeySupport) -> Bounded:
     """Return how many different items there are, of each context if there are contexts: those that somebody kept.
 
     Whole numbers that move by at most l in L1 change between zero and something in l places at most; so the
-    numbers of places that are not zero move by at most l in all. A person stands behind at most ``limit`` items of
-    a private list, and brings no more new ones. That is no sum over people, but a map of one.
+    numbers of places that are not zero move by at most l in all. A user stands behind at most ``limit`` items of
+    a private list, and brings no more new ones. That is no sum over users, but a map of one.
 
     >>> counts = Bounded(np.array([[1, 0], [2, 3], [0, 0]]), Sensitivity(l1=2, l2_squared=4, linf=2), SEAL)
     >>> count_distinct(counts).sensitive_values, count_distinct(counts).sensitivity.l1
@@ -176,7 +176,7 @@ def fourier(bounded: Bounded) -> Bounded:
     """Return the real Fourier coefficients of the d values, in 2^-16 of a unit.
 
     For the published variant alone. They come in the order constant, cos 1, sin 1, cos 2, … The transform is
-    orthonormal and keeps L2; rounding moves each coefficient by at most 1/2 with and without a person, so the
+    orthonormal and keeps L2; rounding moves each coefficient by at most 1/2 with and without a user, so the
     difference by at most 1, and all together by √d in L2. No coefficient moves by more than L2, and L1 is at most
     √d times L2.
 

@@ -1,14 +1,13 @@
 """Partial sums: split a measurement into cells that another system adds up, and seal their total.
 
-An engine on several machines deals people to parts, measures each part by itself, and lets the cells of all parts
-be added up by whatever adds integers there. Nobody may be in two parts: then one person moves one of them, and the
+An engine on several machines deals users to parts, measures each part by itself, and lets the cells of all parts
+be added up by whatever adds integers there. Nobody may be in two parts: then one user moves one of them, and the
 sensitivity of the whole is that of a part. So what is put together is sealed here, with all that the measure of
 nobody says, as :meth:`~headcount.bounds.bounded.Bounded.with_others` does for two parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -16,13 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount._internal.arrays import Integers
-from headcount.bounds.bounded import SEAL, Bounded, BoundedCounts
+from headcount.bounds.bounded import SEAL, Bounded, BoundedGroup
 from headcount.bounds.counts.sparse_user_counts import SparseCounts, UsersPerColumn
-from headcount.bounds.counts.top_item_counts import BoundedTopItemCounts
-from headcount.bounds.grid.marginals import BoundedTables
 from headcount.bounds.keys.key_support import BoundedKeySupport, KeySupport
 from headcount.bounds.keys.key_weights import BoundedKeyWeights
-from headcount.bounds.values.user_totals import BoundedTotals
 
 Measured = TypeVar("Measured")
 
@@ -101,43 +97,23 @@ def from_cells(empty: Measured, cells: pa.Table) -> Measured:
         ids = _ids(empty.sensitive_ids.type, place, summed["name"])
         measured = empty.bound.seal(ids, values, np.ones(values.size, dtype=np.bool_))
     else:
-        tables = list(_tables(empty))
+        tables = _tables(empty)
         if part.size and not 0 <= part.min() <= part.max() < len(tables):
             raise ValueError(f"there are {len(tables)} tables")
         filled = [
             _filled(table, place[part == number], values[part == number]) for number, table in enumerate(tables)
         ]
-        if isinstance(empty, Bounded):
-            measured = filled[0]
-        elif isinstance(empty, BoundedTables):
-            measured = BoundedTables(tuple(filled))
-        elif isinstance(empty, BoundedTopItemCounts):
-            measured = BoundedTopItemCounts(filled[0], filled[1], tuple(filled[2:]))
-        else:
-            measured = type(empty)(*_with_missing_tables(empty, filled))
+        measured = empty.with_parts(tuple(filled)) if isinstance(empty, BoundedGroup) else filled[0]
     return cast("Measured", measured)
 
 
-def _tables(measured: Any) -> Iterator[Bounded]:
-    """Yield the tables that a measure holds, in a fixed order."""
+def _tables(measured: Any) -> tuple[Bounded, ...]:
+    """Return the tables that a measure holds, in a fixed order."""
+    if isinstance(measured, BoundedGroup):
+        return measured.parts
     if isinstance(measured, Bounded):
-        yield measured
-    elif isinstance(measured, BoundedCounts):
-        yield from (measured.items, measured.edges)
-    elif isinstance(measured, BoundedTables):
-        yield from measured.tables
-    elif isinstance(measured, BoundedTopItemCounts):
-        yield from (measured.shares, measured.people, *measured.counts)
-    elif isinstance(measured, BoundedTotals):
-        yield from (table for table in (measured.users, measured.records, measured.distances) if table is not None)
-    else:
-        raise TypeError(f"{type(measured).__name__} is no sum of cells")
-
-
-def _with_missing_tables(empty: Any, filled: list[Bounded]) -> list[Bounded | None]:
-    """Return the tables with a gap where the measure of nobody has one."""
-    missing = isinstance(empty, BoundedTotals) and empty.distances is None
-    return [*filled, None] if missing else list(filled)
+        return (measured,)
+    raise TypeError(f"{type(measured).__name__} is no sum of cells")
 
 
 def _named_cells(ids: pa.Array, values: Integers) -> pa.Table:

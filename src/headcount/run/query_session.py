@@ -20,8 +20,7 @@ from headcount._internal.python_surface import class_errors_in_python
 from headcount.accounting.budget import Amount, ExclusiveResource
 from headcount.accounting.guarantee import Guarantee
 from headcount.bounds import LinearQueries
-from headcount.engines.choose import engine_for
-from headcount.engines.engine import Engine
+from headcount.engines.engine import Engine, engine_for
 from headcount.errors import UsageError
 from headcount.events.log import EventLog, check_log
 from headcount.ledger import Ledger, Reservation

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from headcount.bounds import BoundedCounts, SampleRecords
 from headcount.engines.engine import Engine
+from headcount.engines.local import kernels as packing
 from headcount.engines.local.engine import LocalEngine
-from headcount.engines.local.kernels import pack as packing
 from headcount.engines.local.pack import pack
 from headcount.errors import DataError, SurroundingsError, UsageError
 from headcount.events.encode.passes import EncodedLog

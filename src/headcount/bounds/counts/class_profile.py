@@ -1,15 +1,15 @@
 """Class profile: each user's records as fractions over item classes, by the user's number of records.
 
-A person of size n stands between two neighbouring powers of two, at both of them in part: in such parts that the
+A user of size n stands between two neighbouring powers of two, at both of them in part: in such parts that the
 mean of the two is n. Each record adds 1/n there, to the class of its item. So the sum over all sizes of size times
-what is found there is the number of records in a class, exactly, wherever between the powers people are.
+what is found there is the number of records in a class, exactly, wherever between the powers users are.
 
-The size is the number of records; where people are counted, that of different items (or pairs of item and
+The size is the number of records; where users are counted, that of different items (or pairs of item and
 context). With ``norm`` "l2" and records it is the sum of squares of the numbers of records of each item, which is
 what weighing by squares goes by, and each record still adds 1/size.
 
-Why one person moves no more than is said
-    A size is at least the number of records that are added up, so that a person adds at most 1 in all, over both
+Why one user moves no more than is said
+    A size is at least the number of records that are added up, so that a user adds at most 1 in all, over both
     powers of two and all classes; parts are cut down to whole multiples of 2^-16. Classes are public.
 """
 
@@ -31,7 +31,7 @@ from headcount.bounds.passes import Passes, sum_over_histories
 from headcount.events.log import EventLog
 
 PROFILE_SIZES = UPPER_ENDS
-"""The powers of two that people stand at, those that bins of activity end at; with more, they are at the last."""
+"""The powers of two that users stand at, those that bins of activity end at; with more, they are at the last."""
 
 MAX_CLASSES = 64
 
@@ -40,9 +40,9 @@ NO_SIZE_CAP = 1 << 62
 
 @dataclass(frozen=True, eq=False)
 class ClassProfile(VectorBound):
-    """Each person once, spread over the ``classes`` of the columns of a table, at the person's size.
+    """Each user once, spread over the ``classes`` of the columns of a table, at the user's size.
 
-    Only people of a size above ``above`` are counted, and those above ``most`` stand where ``most`` is.
+    Only users of a size above ``above`` are counted, and those above ``most`` stand where ``most`` is.
     ``classes`` has one number for each column, from 0 on.
     """
 

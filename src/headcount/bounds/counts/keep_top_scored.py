@@ -14,7 +14,7 @@ from headcount.bounds.counts.count_bound import CountBound
 
 @dataclass(frozen=True)
 class DeclaredScores:
-    """Whole numbers that are public by declaration: no person moves them, so nothing is paid for them."""
+    """Whole numbers that are public by declaration: no user moves them, so nothing is paid for them."""
 
     values: Integers
 
@@ -24,7 +24,7 @@ class KeepTopScored(CountBound):
     """The at most ``limit`` records of each user whose items have the best scores, ties at random.
 
     Scores are the same for everybody, and known without the user in question: so how far a user moves the counts
-    does not hang on them.
+    does not depend on them.
     """
 
     scores: Noisy | DeclaredScores

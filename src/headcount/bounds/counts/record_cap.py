@@ -2,7 +2,7 @@
 
 That is no sum that noise could be added to, so it has no sensitivity and is not sealed: only
 :func:`~headcount.bounds.scores.candidate_scores.scaled_scores` takes it, and makes scores with a sensitivity of
-it. An engine that cannot hold the records of all people does without.
+it. An engine that cannot hold the records of all users does without.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from headcount.bounds.counts.count_bound import (
     sample_settings,
     scratch_of,
 )
-from headcount.bounds.counts.kernels.collect import CollectedColumns, collect_columns
+from headcount.bounds.counts.kernels.sample import CollectedColumns, collect_columns
 from headcount.bounds.counts.sample_records import SampleRecords
 from headcount.bounds.passes import Passes
 from headcount.events.log import EventLog
@@ -44,7 +44,7 @@ class CappedRecords:
         self.width, self.most = width, most
 
     def with_others(self, other: CappedRecords) -> CappedRecords:
-        """Put the records of other people beside these."""
+        """Put the records of other users beside these."""
         if (self.width, self.most) != (other.width, other.most):
             raise ValueError(f"{self} and {other} are not of the same bound")
         lengths = np.concatenate([np.repeat(rows.sums, np.diff(rows.starts)) for rows in (self, other)])
@@ -59,7 +59,7 @@ class CappedRecords:
 
 @dataclass(frozen=True)
 class RecordCap(Bound[CappedRecords]):
-    """The columns of each person's records in a table, at most ``most`` random ones of them."""
+    """The columns of each user's records in a table, at most ``most`` random ones of them."""
 
     table: CountTable
     most: int

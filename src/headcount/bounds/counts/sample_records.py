@@ -24,7 +24,7 @@ class SampleRecords(CountBound):
 class SampleUsers(CountBound):
     """Some users, by lot with probability ``admission`` / 2^64 each; of these at most ``limit`` records.
 
-    Whether a user is taken hangs on that user's own secret draw. Nobody knows who is in, and that protects: see
+    Whether a user is taken depends on that user's own secret draw. Nobody knows who is in, and that protects: see
     :func:`headcount.noise.laplace.epsilon_within`.
 
     >>> SampleUsers(3, 1 << 60).sensitivity("records")

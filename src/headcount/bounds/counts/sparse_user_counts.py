@@ -25,9 +25,9 @@ _FIRST_SLOTS = 1 << 10
 
 
 class SparseCounts:
-    """How many people are behind each of ``size`` columns, 0 but in a few: made by :meth:`UsersPerColumn.seal`.
+    """How many users are behind each of ``size`` columns, 0 but in a few: made by :meth:`UsersPerColumn.seal`.
 
-    A person counts once in a column, so one who joins raises each count by 0 or 1 and lowers none.
+    A user counts once in a column, so one who joins raises each count by 0 or 1 and lowers none.
     """
 
     __slots__ = ("_columns", "_size", "_users")
@@ -45,7 +45,7 @@ class SparseCounts:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """How far one person can move the counts: by 1 in each column."""
+        """How far one user can move the counts: by 1 in each column."""
         return Sensitivity(l1=self._size, l2_squared=self._size, linf=1)
 
     @property
@@ -55,11 +55,11 @@ class SparseCounts:
 
     @property
     def sensitive_users(self) -> Codes:
-        """How many people are in each of them, 1 or more: for this package, and for tests."""
+        """How many users are in each of them, 1 or more: for this package, and for tests."""
         return self._users
 
     def with_others(self, other: SparseCounts) -> SparseCounts:
-        """Add other people: nobody may be in both; see :meth:`~headcount.bounds.bounded.Bounded.with_others`."""
+        """Add other users: nobody may be in both; see :meth:`~headcount.bounds.bounded.Bounded.with_others`."""
         if self._size != other._size:
             raise ValueError(f"{self} and {other} are not of the same bound")
         columns = np.concatenate([self._columns, other._columns])
@@ -71,7 +71,7 @@ class SparseCounts:
 
 @dataclass(frozen=True)
 class UsersPerColumn(Bound[SparseCounts]):
-    """Each person once in every column of a table that they have a record in, whatever the log counts."""
+    """Each user once in every column of a table that they have a record in, whatever the log counts."""
 
     table: CountTable
 
@@ -128,7 +128,7 @@ def merge_tables(tables: Sequence[UserTable]) -> tuple[Codes, Codes]:
 class SparseScored:
     """How far each candidate of a long public list is behind the best, for noise to choose from.
 
-    As :class:`~headcount.bounds.bounded.Scored` in all but form: candidates without people are all equally far
+    As :class:`~headcount.bounds.bounded.Scored` in all but form: candidates without users are all equally far
     behind, so that they are held as one number.
     """
 
@@ -139,7 +139,7 @@ class SparseScored:
             raise TypeError("SparseScored candidates are made by headcount.bounds alone")
         users = counts.sensitive_users
         best = int(users.max(initial=0))
-        self._behind: Codes = best - users  # at most FURTHEST_BEHIND, as people are fewer than 2^31
+        self._behind: Codes = best - users  # at most FURTHEST_BEHIND, as users are fewer than 2^31
         self._behind.flags.writeable = False
         self._zeros_behind = min(best, MAX_GAP)
         self._columns = counts.sensitive_columns
@@ -148,7 +148,7 @@ class SparseScored:
 
     @property
     def rise(self) -> int:
-        """How far a person who joins can raise a candidate; joining lowers none."""
+        """How far a user who joins can raise a candidate; joining lowers none."""
         return self._rise
 
     @property
@@ -158,7 +158,7 @@ class SparseScored:
 
     @property
     def sensitive_gaps(self) -> Codes:
-        """How far behind the best each one with people is: for the noise layer, and for tests."""
+        """How far behind the best each one with users is: for the noise layer, and for tests."""
         return self._behind
 
     @property
@@ -176,7 +176,7 @@ class SparseScored:
 
 
 def merge_columns(columns: Codes, users: Codes) -> tuple[Codes, Codes]:
-    """Sort columns, and add up the people of those that come up more than once.
+    """Sort columns, and add up the users of those that come up more than once.
 
     >>> merge_columns(np.array([7, 2, 7], np.int32), np.array([1, 5, 3], np.int32))
     (array([2, 7], dtype=int32), array([5, 4], dtype=int32))
@@ -230,7 +230,7 @@ def take_sparse_places(counts: SparseCounts, places: Sequence[int]) -> Bounded:
 
 
 def sparse_scores(counts: SparseCounts) -> SparseScored:
-    """Weigh items by the number of people they have.
+    """Weigh items by the number of users they have.
 
     See :func:`~headcount.bounds.scores.candidate_scores.count_scores`.
 

@@ -1,14 +1,14 @@
 """Counts of a few top items under several contribution bounds, with the class profile, in one pass.
 
-Of some items alone it is measured how many people have how many records, and all of these records, weighed down as
+Of some items alone it is measured how many users have how many records, and all of these records, weighed down as
 :class:`~headcount.bounds.counts.weight_to_threshold.WeightToThreshold` does with ``among``, under each of several
 limits. Which of the limits is then used may follow from what was released of the other parts: each part stands by
 itself, with a sensitivity of its own, and noise has to be paid for each that is released.
 
-Why one person moves no more than is said
+Why one user moves no more than is said
     Each part is what :class:`~headcount.bounds.counts.class_profile.ClassProfile` measures, or of these items
     alone :class:`~headcount.bounds.counts.activity_histogram.ActivityHistogram` and
-    :class:`~headcount.bounds.counts.weight_to_threshold.WeightToThreshold`, but that people beyond a cap weigh no
+    :class:`~headcount.bounds.counts.weight_to_threshold.WeightToThreshold`, but that users beyond a cap weigh no
     more, and are in one place as anybody is.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from headcount._internal.arrays import Integers
 from headcount.bounds.bound import Bound, Counting, check_limit
-from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
+from headcount.bounds.bounded import SEAL, Bounded, BoundedGroup, Sensitivity
 from headcount.bounds.counts.class_profile import NO_SIZE_CAP, ClassProfile, TopItems, sum_class_profiles
 from headcount.bounds.counts.count_bound import ItemSubset
 from headcount.bounds.counts.weight_to_threshold import WeightToThreshold
@@ -31,29 +31,32 @@ from headcount.events.log import EventLog
 
 
 @dataclass(frozen=True)
-class BoundedTopItemCounts:
-    """Shares of classes, people by how much of some items they have, and counts of these under each limit."""
+class BoundedTopItemCounts(BoundedGroup):
+    """Shares of classes, users by how much of some items they have, and counts of these under each limit."""
 
     shares: Bounded
     people: Bounded
     counts: tuple[Bounded, ...]
 
-    def with_others(self, other: BoundedTopItemCounts) -> BoundedTopItemCounts:
-        """Add what was measured of other people: see :meth:`Bounded.with_others`."""
-        counts = (own.with_others(added) for own, added in zip(self.counts, other.counts, strict=True))
-        return BoundedTopItemCounts(
-            self.shares.with_others(other.shares), self.people.with_others(other.people), tuple(counts)
-        )
+    @property
+    def parts(self) -> tuple[Bounded, ...]:
+        """All tables."""
+        return self.shares, self.people, *self.counts
+
+    def with_parts(self, parts: tuple[Bounded, ...]) -> BoundedTopItemCounts:
+        """Return the same tables with other values."""
+        shares, people, *counts = parts
+        return BoundedTopItemCounts(shares, people, tuple(counts))
 
 
 @dataclass(frozen=True, eq=False)
 class TopItemCounts(Bound[BoundedTopItemCounts]):
     """The ``shares`` of classes of items, and of the items ``among`` all a closer look.
 
-    Each person who has records of these items is counted once, by how many, up to each of the ``ends`` or beyond
+    Each user who has records of these items is counted once, by how many, up to each of the ``ends`` or beyond
     the last; and all these records are weighed until they keep the limit, for each of the rising ``limits`` by
-    itself. What is limited, and what people are counted by, is the norm of the shares. Of a person with more than
-    the most that the shares allow each record weighs so much less to begin with, and the person is counted by what
+    itself. What is limited, and what users are counted by, is the norm of the shares. Of a user with more than
+    the most that the shares allow each record weighs so much less to begin with, and the user is counted by what
     all of these weigh.
     """
 
@@ -78,7 +81,7 @@ class TopItemCounts(Bound[BoundedTopItemCounts]):
         return WeightToThreshold(limit, self.shares.norm, among=self.among)
 
     def sensitivity(self, limit: int, counting: Counting) -> Sensitivity:
-        """Return how far one person moves the counts under a limit: those of so few items."""
+        """Return how far one user moves the counts under a limit: those of so few items."""
         columns = self.among.places.size
         return self.under(limit).sensitivity(counting, columns).of_some(columns)
 

@@ -11,7 +11,7 @@ from headcount._internal.arrays import Draws, Integers
 from headcount.bounds import draws
 from headcount.bounds.bound import VectorBound, check_limit
 from headcount.bounds.bounded import Bounded, Sensitivity
-from headcount.bounds.kernels.user_keys import user_keys
+from headcount.bounds.kernels.draws import user_keys
 from headcount.bounds.passes import CollectedRows, Passes
 from headcount.errors import UsageError, param
 from headcount.events.encode.id_table import Ids
@@ -25,19 +25,19 @@ MAX_GROUP_RECORDS = 1 << 20
 
 @dataclass(frozen=True)
 class GroupCells(VectorBound):
-    """At most ``records`` random records of each person, and at most ``people`` random people of each group.
+    """At most ``records`` random records of each user, and at most ``people`` random users of each group.
 
     They are counted in the cells of a public ``grid``; ``groups`` names the column that says who belongs together.
 
-    A person is in one group, that of most of their records (the first one by name, of several), or in none. The
-    people of a group are kept by draws that hang on each of them alone, and their records by draws that hang on
-    the person and the record: see :mod:`headcount.bounds.draws`.
+    A user is in one group, that of most of their records (the first one by name, of several), or in none. The
+    users of a group are kept by draws that depend on each of them alone, and their records by draws that depend on
+    the user and the record: see :mod:`headcount.bounds.draws`.
 
     Why that bounds a group
         A whole group that leaves takes away at most ``people`` · ``records`` records, and changes nothing about
-        others. Of a group that is not too large, any of its people take away no more. Of one that is, each person
+        others. Of a group that is not too large, any of its users take away no more. Of one that is, each user
         who leaves may make room for another one: then it is ``records`` either way, for each of them, so that up
-        to ``people`` / 2 of them are covered. One person is, always: ``people`` is 2 or more where there are
+        to ``people`` / 2 of them are covered. One user is, always: ``people`` is 2 or more where there are
         groups, and nobody makes room for anybody where there are none.
 
     >>> grid = Grid.from_mapping({"age": {"edges": [0, 18, 120]}})
@@ -96,7 +96,7 @@ class GroupCells(VectorBound):
 
 
 def assign_all_groups(coded: EncodedLog, rows: CollectedRows) -> Integers:
-    """Return the group of each person by their code, -1 for those who are in none."""
+    """Return the group of each user by their code, -1 for those who are in none."""
     if coded.groups is None or rows.contexts is None:
         return np.full(coded.users.size, -1, dtype=np.int64)
     users, named = rows.users.astype(np.int64), rows.contexts.astype(np.int64)
@@ -104,7 +104,7 @@ def assign_all_groups(coded: EncodedLog, rows: CollectedRows) -> Integers:
 
 
 def _keep_members(own: Integers, keys: Draws, most: int) -> NDArray[np.bool_]:
-    """Say which people are kept: those of smallest draw in each group, and all who are in none."""
+    """Say which users are kept: those of smallest draw in each group, and all who are in none."""
     kept = own < 0
     grouped_users = np.flatnonzero(~kept)
     order = grouped_users[np.lexsort((draws.member_draws(keys[grouped_users]), own[grouped_users]))]
@@ -113,7 +113,7 @@ def _keep_members(own: Integers, keys: Draws, most: int) -> NDArray[np.bool_]:
 
 
 def _assign_groups(users: Integers, named: Integers, groups: Ids, n_users: int) -> Integers:
-    """Return each person's one group, -1 for none: the one of most of their records, then the first by name."""
+    """Return each user's one group, -1 for none: the one of most of their records, then the first by name."""
     own = np.full(n_users, -1, dtype=np.int64)
     has_group = named >= 0
     if not has_group.any():
@@ -127,7 +127,7 @@ def _assign_groups(users: Integers, named: Integers, groups: Ids, n_users: int) 
 
 
 def _name_order(groups: Ids) -> Integers:
-    """Return the place of each group in the order of their names, which hangs on no row."""
+    """Return the place of each group in the order of their names, which depends on no row."""
     raw = groups.raw
     if isinstance(raw, tuple):
         data, ends = raw
@@ -142,7 +142,7 @@ def _name_order(groups: Ids) -> Integers:
 
 
 def _keep_records(users: Integers, places: Integers, keys: Draws, most: int) -> Integers:
-    """Return the cells of the records of smallest draw, ``most`` of each person."""
+    """Return the cells of the records of smallest draw, ``most`` of each user."""
     order = np.lexsort((places, users))
     users, places = users[order], places[order]
     equal = _number_within(users, places)

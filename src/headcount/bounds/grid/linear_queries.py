@@ -120,11 +120,11 @@ class LinearQueries:
     @cached_property
     def sizes(self) -> Integers:
         """How many cells each query asks for."""
-        from headcount.bounds.grid.kernels import cell_sums
+        from headcount.bounds.grid import kernels
 
         out = np.zeros(self.size, dtype=np.int64)
         many = np.zeros(self._packed.shape[1], dtype=np.int64)
-        cell_sums.count_cells(self._packed, many)
+        kernels.count_cells(self._packed, many)
         out[self._places] = np.concatenate([many, [cell_list.size for cell_list in self._listed]]).astype(np.int64)
         return out
 
@@ -171,7 +171,7 @@ class LinearQueries:
         return self._added_up(np.asarray(values, dtype=np.int64))
 
     def _added_up(self, values: Numbers) -> Numbers:
-        from headcount.bounds.grid.kernels import cell_sums
+        from headcount.bounds.grid import kernels
 
         if values.shape != (self.cells,):
             raise ValueError(f"queries are over {self.cells} cells, not {values.shape}")
@@ -180,7 +180,7 @@ class LinearQueries:
         parts = np.zeros((_THREADS, self._packed.shape[1]), dtype=values.dtype)
         with parallel_map(_THREADS, few=self._packed.size < _FEW_BYTES) as run:
             blocks = [self._packed[first:end] for first, end in pairwise(borders)]
-            list(run(cell_sums.packed_sums, blocks, repeat(padded), borders[:-1], parts))
+            list(run(kernels.packed_sums, blocks, repeat(padded), borders[:-1], parts))
         out = np.zeros(self.size, dtype=values.dtype)
         few = [values[cell_list].sum() for cell_list in self._listed]
         out[self._places] = np.concatenate([parts.sum(axis=0), np.array(few, dtype=values.dtype)])

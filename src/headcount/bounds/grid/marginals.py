@@ -1,6 +1,6 @@
 """Marginal tables over few columns of a grid, all counted from the same bounded records.
 
-What is kept of each person and group is what :class:`~headcount.bounds.grid.group_cells.GroupCells` keeps: it is
+What is kept of each user and group is what :class:`~headcount.bounds.grid.group_cells.GroupCells` keeps: it is
 drawn by the cell of the whole grid that a record is in, which is a number and never an array. A table then says
 how many of the kept records are in each cell of its columns.
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from headcount._internal.arrays import Integers
 from headcount.bounds.bound import Bound
-from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
+from headcount.bounds.bounded import SEAL, Bounded, BoundedGroup, Sensitivity
 from headcount.bounds.grid.group_cells import GroupCells
 from headcount.bounds.passes import Passes
 from headcount.errors import UsageError
@@ -37,22 +37,24 @@ MAX_TABLE_CELLS = 10_000_000
 
 
 @dataclass(frozen=True)
-class BoundedTables:
-    """Several bounded tables, each with the sensitivity of one: all of them may be moved by one person."""
+class BoundedTables(BoundedGroup):
+    """Several bounded tables, each with the sensitivity of one: all of them may be moved by one user."""
 
     tables: tuple[Bounded, ...]
 
-    def with_others(self, other: BoundedTables) -> BoundedTables:
-        """Add what was counted of other people: see :meth:`Bounded.with_others`."""
-        if len(self.tables) != len(other.tables):
-            raise ValueError("these tables are not of the same bound")
-        both = zip(self.tables, other.tables, strict=True)
-        return BoundedTables(tuple(own.with_others(added) for own, added in both))
+    @property
+    def parts(self) -> tuple[Bounded, ...]:
+        """All tables."""
+        return self.tables
+
+    def with_parts(self, parts: tuple[Bounded, ...]) -> BoundedTables:
+        """Return the same tables with other values."""
+        return BoundedTables(parts)
 
 
 @dataclass(frozen=True)
 class Marginals(Bound[BoundedTables]):
-    """Tables over some columns of a grid, of the records that ``group_cells`` keeps of each person and group.
+    """Tables over some columns of a grid, of the records that ``group_cells`` keeps of each user and group.
 
     >>> from headcount.events.grid import Grid
     >>> grid = Grid.from_mapping({name: {"from": 0, "to": 10, "bins": 10} for name in "abcdefghijkl"})
@@ -89,7 +91,7 @@ class Marginals(Bound[BoundedTables]):
         )
 
     def reading(self, log: EventLog) -> Reading:
-        """The columns of the whole grid: which records are kept does not hang on what is counted of them."""
+        """The columns of the whole grid: which records are kept does not depend on what is counted of them."""
         return self.group_cells.reading(log)
 
     def measure(self, passes: Passes, log: EventLog, secret: bytes) -> BoundedTables:

@@ -14,7 +14,8 @@ import numpy as np
 from headcount._internal.arrays import Codes, Draws, Flags, Integers
 from headcount._internal.compiled import Word, compiled, inlined, uint64
 from headcount.bounds.kernels import scratch
-from headcount.bounds.kernels.splitmix import GOLDEN, mix
+from headcount.bounds.kernels.draws import GOLDEN, mix
+from headcount.bounds.kernels.grouping import Histories, UserRange, next_histories
 from headcount.events.encode.kernels import hash_cell
 
 MOST_OF_ONE, MOST_SQUARES = 1 << 30, 1 << 62
@@ -36,13 +37,12 @@ class Modes(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Scratch space: a hash table of cells and their numbers, a heap with its cells, a count of runs."""
+    """Scratch space: a hash table of cells and their numbers, a heap with its cells."""
 
     slots: Integers
     numbers: Integers
     heap: Draws
     held: Codes
-    run: Word
 
 
 @compiled
@@ -50,7 +50,7 @@ def scratch_for(rows: Word, records: Word) -> Scratch:
     """Return scratch space for a user with so many rows, and a heap for so many records; twice as many fit in."""
     rows = max(rows, np.int64(_FEW_ROWS))
     heap, held = scratch.draws(2 * records), scratch.codes(2 * (rows + records))
-    return Scratch(scratch.zeros(8 * rows), scratch.integers(8 * rows), heap, held, np.int64(0))
+    return Scratch(scratch.zeros(8 * rows), scratch.integers(8 * rows), heap, held)
 
 
 @compiled
@@ -194,3 +194,16 @@ def missing_scratch(
         if records < limit:
             records = max(records, min(limit, records_in(weights, begin, end)))
     return rows if slots < 4 * rows or places < records else np.int64(0), records
+
+
+@compiled
+def next_users(piece: UserRange, limit: Word, at: Word, room: Scratch) -> tuple[Word, Histories, Scratch]:
+    """Return the next users of a piece, scratch space that suffices for each of them, and where to go on.
+
+    The heap has room for as many records of a user as a limit allows.
+    """
+    until, users = next_histories(piece.held, piece.packed, piece.keys, at, piece.last)
+    rows, records = missing_scratch(users.starts, users.weights, limit, room.slots.size, room.heap.size)
+    if rows > 0:
+        room = scratch_for(rows, records)
+    return until, users, room

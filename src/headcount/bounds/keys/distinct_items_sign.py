@@ -15,14 +15,14 @@ from headcount.events.encode.passes import Reading
 from headcount.events.log import EventLog
 
 SIGN_UNIT = 64
-_MANY = 12  # items from which on a person weighs in fully
+_MANY = 12  # items from which on a user weighs in fully
 
 
 @dataclass(frozen=True)
 class DistinctItemsSign(VectorBound):
-    """Each person with 0.6 √n - 1 for n different items, 1 at most: -0.4 for one item, 0.04 for three.
+    """Each user with 0.6 √n - 1 for n different items, 1 at most: -0.4 for one item, 0.04 for three.
 
-    √n against 1 is what a person can add to items with Gaussian noise against Laplace noise; 0.6 is about how
+    √n against 1 is what a user can add to items with Gaussian noise against Laplace noise; 0.6 is about how
     much higher the threshold of Laplace noise may be, measured by ``benchmarks.quality.item_selection``.
     Nothing is drawn but which context is whose, where each user keeps one alone.
     """
@@ -52,7 +52,7 @@ class DistinctItemsSign(VectorBound):
 
 
 def distinct_items_sign(items: Integers) -> Integers:
-    """Return what people with so many different items add, in units of 1/64.
+    """Return what users with so many different items add, in units of 1/64.
 
     >>> distinct_items_sign(np.array([1, 2, 3, 4, 12, 5000])).tolist()
     [-26, -10, 2, 12, 64, 64]

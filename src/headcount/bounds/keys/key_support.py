@@ -25,8 +25,8 @@ from headcount._internal.arrays import Draws, Integers
 from headcount.bounds import draws
 from headcount.bounds.bound import Bound, check_limit
 from headcount.bounds.bounded import SEAL
-from headcount.bounds.kernels.user_keys import user_keys
-from headcount.bounds.keys.kernels import key_support as kernels
+from headcount.bounds.kernels.draws import user_keys
+from headcount.bounds.keys import kernels
 from headcount.bounds.keys.user_items import observed_items
 from headcount.bounds.passes import Passes
 from headcount.events.encode.id_table import Ids, NumberTable
@@ -35,9 +35,9 @@ from headcount.events.log import EventLog
 
 
 class BoundedKeySupport:
-    """Items that somebody has, and how many people each: made by :meth:`KeySupport.seal`, accepted by noise.
+    """Items that somebody has, and how many users each: made by :meth:`KeySupport.seal`, accepted by noise.
 
-    One person joining or leaving changes the number of people behind at most ``limit`` items, by 1 each, and may
+    One user joining or leaving changes the number of users behind at most ``limit`` items, by 1 each, and may
     bring new items or take some away. Both the list and its length are private: it has no size that one could ask
     for, and its representation does not tell any.
     """
@@ -54,7 +54,7 @@ class BoundedKeySupport:
 
     @property
     def limit(self) -> int:
-        """How many items one person stands behind at most."""
+        """How many items one user stands behind at most."""
         return self._limit
 
     @property
@@ -64,11 +64,11 @@ class BoundedKeySupport:
 
     @property
     def sensitive_users(self) -> Integers:
-        """The number of people behind each item, 1 or more: for the noise layer, and for tests."""
+        """The number of users behind each item, 1 or more: for the noise layer, and for tests."""
         return self._users
 
     def with_others(self, other: BoundedKeySupport) -> BoundedKeySupport:
-        """Add other people: nobody may be in both; see :meth:`~headcount.bounds.bounded.Bounded.with_others`."""
+        """Add other users: nobody may be in both; see :meth:`~headcount.bounds.bounded.Bounded.with_others`."""
         if self._limit != other._limit:
             raise ValueError(f"{self} and {other} are not of the same bound")
         both = pa.concat_arrays([self._ids, other._ids.cast(self._ids.type)]).dictionary_encode()
@@ -82,7 +82,7 @@ class BoundedKeySupport:
 
 @dataclass(frozen=True)
 class KeySupport(Bound[BoundedKeySupport]):
-    """Each person once behind at most ``limit`` random ones of their different items, which nobody lists.
+    """Each user once behind at most ``limit`` random ones of their different items, which nobody lists.
 
     Where each user keeps one context alone, records of their other contexts do not count.
     """
@@ -153,7 +153,7 @@ class _Keys:
 
 
 class _Histories:
-    """What each person did, or did in each context if there are ``width`` of them to tell apart."""
+    """What each user did, or did in each context if there are ``width`` of them to tell apart."""
 
     def __init__(self, users: _Keys, limit: int, width: int) -> None:
         self._users, self._limit, self._width = users, limit, width
@@ -188,7 +188,7 @@ class _Histories:
         kernels.keep_items(histories, items, keys, item_keys, self._filled, self._priorities, self._kept)
 
     def count(self, users_by_item: Integers) -> None:
-        """Count the people who keep each item, in the one context that is theirs."""
+        """Count the users who keep each item, in the one context that is theirs."""
         chosen = np.arange(self._size)
         if self._width:
             pairs = self._pairs.raw
@@ -203,7 +203,7 @@ class _Histories:
         kernels.count_users(chosen, self._filled, self._kept, users_by_item)
 
     def _keys_of_pairs(self, users: Draws) -> Draws:
-        """Return the key of each history's person, from those of all persons."""
+        """Return the key of each history's user, from those of all users."""
         raw = self._pairs.raw
         if raw.size > self._keys.size:
             self._keys = _enlarged(self._keys, raw.size)

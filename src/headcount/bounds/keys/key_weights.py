@@ -3,8 +3,8 @@
 Plain user counts of items are in key_support.
 
 A round's noisy weights are taken as released for every item there could be, also for those that nobody has;
-people look up those of their own items. So :class:`KeyHints` are public by what paid for their noise, but the
-*list* of items they hold is not: it is never shown, and only what a person has is looked up.
+users look up those of their own items. So :class:`KeyHints` are public by what paid for their noise, but the
+*list* of items they hold is not: it is never shown, and only what a user has is looked up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from headcount._internal.arrays import Draws, Flags, Integers
 from headcount.bounds import draws
 from headcount.bounds.bound import Bound, check_limit
 from headcount.bounds.bounded import SEAL, Sensitivity
-from headcount.bounds.kernels.user_keys import user_keys
+from headcount.bounds.kernels.draws import user_keys
 from headcount.bounds.keys.user_items import UserItems, items_of_users, observed_items
 from headcount.bounds.passes import Passes
 from headcount.errors import UsageError
@@ -43,7 +43,7 @@ NO_ITEM_CAP = 2**31 - 1
 class KeyHints:
     """How much earlier rounds speak for each item: a factor of 0 or more, larger for more.
 
-    Under the rule "one" a quarter of the people, drawn by lot, follow ``steady`` factors, if there are any.
+    Under the rule "one" a quarter of the users, drawn by lot, follow ``steady`` factors, if there are any.
     """
 
     __slots__ = ("_factors", "_ids", "_steady")
@@ -81,10 +81,10 @@ class KeyHints:
 
 
 class BoundedKeyWeights:
-    """What people gave to each item, in all: made by :meth:`KeyWeights.seal`, accepted by noise, shown to nobody.
+    """What users gave to each item, in all: made by :meth:`KeyWeights.seal`, accepted by noise, shown to nobody.
 
-    One person adds at most one unit in all ("shares"), a vector of L2 norm at most one unit ("roots"), or 1 to
-    one item ("one"). Under "roots" a person with n items gives none of them more than ``ceilings`` says for n.
+    One user adds at most one unit in all ("shares"), a vector of L2 norm at most one unit ("roots"), or 1 to
+    one item ("one"). Under "roots" a user with n items gives none of them more than ``ceilings`` says for n.
     Listed are the items that somebody may give weight to: a list that is private, and so is its length.
     """
 
@@ -103,7 +103,7 @@ class BoundedKeyWeights:
 
     @property
     def rule(self) -> Rule:
-        """What one person adds at most."""
+        """What one user adds at most."""
         return self._bound.rule
 
     @property
@@ -122,7 +122,7 @@ class BoundedKeyWeights:
         return self._weights
 
     def with_others(self, other: BoundedKeyWeights) -> BoundedKeyWeights:
-        """Add other people: nobody may be in both; see :meth:`~headcount.bounds.bounded.Bounded.with_others`."""
+        """Add other users: nobody may be in both; see :meth:`~headcount.bounds.bounded.Bounded.with_others`."""
         if self._bound != other._bound:
             raise ValueError(f"{self} and {other} are not of the same bound")
         both = pa.concat_arrays([self._ids, other._ids.cast(self._ids.type)]).dictionary_encode()
@@ -136,18 +136,18 @@ class BoundedKeyWeights:
 
 @dataclass(frozen=True)
 class KeyWeights(Bound[BoundedKeyWeights]):
-    """Each person's weight over at most ``most`` random ones of their different items, by a rule.
+    """Each user's weight over at most ``most`` random ones of their different items, by a rule.
 
     ``shares``: the same share of one unit for each; ``roots``: in proportion to the factors of the hints (1
     without any), together one unit in L2, none above the ceiling for so many items; ``one``: 1 for the item
     that the hints speak for most, a random one of several.
 
-    ``ceilings`` has a number of items and a weight in each entry: people with at most so many items give none
-    more than that. The same secret keeps the same items of a person in every round.
+    ``ceilings`` has a number of items and a weight in each entry: users with at most so many items give none
+    more than that. The same secret keeps the same items of a user in every round.
     """
 
     sensitivity: ClassVar[Sensitivity] = Sensitivity.of_l1(UNITS["shares"])
-    """How far one person moves weights by shares."""
+    """How far one user moves weights by shares."""
 
     rule: Rule
     most: int = NO_ITEM_CAP
@@ -167,7 +167,7 @@ class KeyWeights(Bound[BoundedKeyWeights]):
         return observed_items(log)
 
     def ceilings_of(self, items: Integers) -> Integers:
-        """Return the most weight that people with so many items give one of them.
+        """Return the most weight that users with so many items give one of them.
 
         >>> KeyWeights("roots", 4, ((1, 9), (4, 6))).ceilings_of(np.array([1, 2, 4])).tolist()
         [9, 6, 6]
@@ -231,7 +231,7 @@ def _whole_roots(numbers: Integers) -> Integers:
 
 
 def _kept(held: UserItems, most: int, secret: bytes) -> Flags:
-    """Say which pairs count: all of people with at most ``most`` items, so many random ones of the others'."""
+    """Say which pairs count: all of users with at most ``most`` items, so many random ones of the others'."""
     kept = held.sizes[held.users] <= most
     rows = np.flatnonzero(~kept)
     if rows.size:
@@ -244,6 +244,6 @@ def _kept(held: UserItems, most: int, secret: bytes) -> Flags:
 
 
 def _first(users: NDArray[np.int32], by: Integers, ties: Draws) -> Integers:
-    """Return the row of each person that comes first."""
+    """Return the row of each user that comes first."""
     order = np.lexsort((ties, by, users))
     return order[np.diff(users[order], prepend=-1) > 0]

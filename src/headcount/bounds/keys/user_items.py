@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Draws, Flags, Integers
 from headcount.bounds import draws
-from headcount.bounds.kernels.user_keys import user_keys
+from headcount.bounds.kernels.draws import user_keys
 from headcount.bounds.passes import CollectedRows, Passes
 from headcount.events.encode.cells import GivenItems
 from headcount.events.encode.id_table import Ids
@@ -66,7 +66,7 @@ def _read(passes: Passes, log: EventLog, secret: bytes) -> UserItems:
 
 
 def _in_own_context(coded: EncodedLog, rows: CollectedRows, named: NDArray[np.int32], secret: bytes) -> Flags:
-    """Say which rows are in the one context that is their person's: see :func:`draws.chosen_contexts`."""
+    """Say which rows are in the one context that is their user's: see :func:`draws.chosen_contexts`."""
     width = coded.log.width
     places, of_rows = np.unique(rows.users.astype(np.int64) * width + named, return_inverse=True)
     records = np.zeros(places.size, dtype=np.int64)

@@ -1,16 +1,16 @@
 """Centered co-occurrence: products over item pairs of what a user has, projected off a public direction.
 
-A person has some of the listed items. What they have in common with everybody says least of them and weighs most,
+A user has some of the listed items. What they have in common with everybody says least of them and weighs most,
 so it is taken out: of x, 1 for each item they have and 0 for the others, and a public direction g, how common each
-item is, the person's *departure* is z = b x - c g with whole numbers b and c. Here c is b (x · g) / (g · g),
+item is, the user's *departure* is z = b x - c g with whole numbers b and c. Here c is b (x · g) / (g · g),
 rounded, so that next to nothing of z points along g, and b is as large as the length allows for. For each two
-items i < j the person adds z_i z_j.
+items i < j the user adds z_i z_j.
 
-Why one person moves no more than is said
+Why one user moves no more than is said
     With L = ``COOCCURRENCE_NORM``, b is the largest whole number up to ``COOCCURRENCE_FACTOR`` for which Σ z_i² ≤
     2 L and Σ_{i<j} z_i² z_j² ≤ L², where the latter is ((Σ z_i²)² - Σ z_i⁴) / 2: all in integers, so that nothing
-    is rounded where it counts. b = 0 always will do. So what a person adds has an L2 norm of at most L; no entry
-    is longer than all together, and over p pairs L1 is at most √p times L2. What a person adds hangs on their
+    is rounded where it counts. b = 0 always will do. So what a user adds has an L2 norm of at most L; no entry
+    is longer than all together, and over p pairs L1 is at most √p times L2. What a user adds depends on their
     own items and on g, which was released before.
 """
 
@@ -27,7 +27,7 @@ from headcount.bounds.ratings.rating_bound import ItemPairs, RatingBound, rating
 from headcount.events.log import EventLog
 
 COOCCURRENCE_NORM = 1 << 20
-"""The length of all that one person adds, in L2: as so many units, which make 1."""
+"""The length of all that one user adds, in L2: as so many units, which make 1."""
 
 COOCCURRENCE_FACTOR = 1 << 10
 """What one item may count at most before what is common is taken out."""
@@ -38,7 +38,7 @@ MAX_COMMON_DIRECTION = 1 << 7
 
 @dataclass(frozen=True, eq=False)
 class CenteredCooccurrence(ItemPairs, RatingBound):
-    """Each two of ``items``, which rise, by how far a person departs in both from what is ``common``.
+    """Each two of ``items``, which rise, by how far a user departs in both from what is ``common``.
 
     Nothing is drawn.
     """
@@ -64,7 +64,7 @@ class CenteredCooccurrence(ItemPairs, RatingBound):
 
     def measure(self, passes: Passes, log: EventLog, secret: bytes) -> Bounded:  # noqa: ARG002
         """Add up products over pairs of items of what users have, the common direction taken out."""
-        from headcount.bounds.ratings.kernels.centered_cooccurrence import centered_cooccurrence_sums
+        from headcount.bounds.ratings.kernels import centered_cooccurrence_sums
 
         rated = ratings_of(passes, log)
         common = self.common.astype(np.int64)

@@ -1,23 +1,23 @@
 """Factor gradients: per-item sums of user factors times rating residuals, and products of user factors.
 
-Items have factors, which are released. Where a person's ratings lie above or below what is expected says which of
-these factors the person likes: their *taste*. For each listed item that they rated, the person adds the taste
+Items have factors, which are released. Where a user's ratings lie above or below what is expected says which of
+these factors the user likes: their *taste*. For each listed item that they rated, the user adds the taste
 times how far that rating lies from what is expected; and once, for all these items together, the products of
 each two numbers of the taste. That is what least squares needs to fit the factors of items anew, where it is known
-how many people rated each: those who did differ little in their tastes from those who rated others.
+how many users rated each: those who did differ little in their tastes from those who rated others.
 
-Why one person moves no more than is said
-    With r factors a person adds e t_k, for each of their n listed items and k ≤ r, and n t_k t_l / 256, for
+Why one user moves no more than is said
+    With r factors a user adds e t_k, for each of their n listed items and k ≤ r, and n t_k t_l / 256, for
     k ≤ l ≤ r, where e is the distance of the rating, cut to two stars, and t the taste. Before they are shortened
     these numbers have the squared length q Σ e² + n² p / 256², with q = Σ t_k² and p = Σ_{k≤l} t_k² t_l². With A
     one part in 2³¹ less than ``GRADIENT_NORM``, all of them are multiplied by one factor: 1 if that length is at
     most A, else A divided by it. What A is less is more than floating point can add: e, t, q, Σ e² and p are whole
     numbers, and a dozen operations in double precision follow. Each number is then cut toward zero to whole units,
-    which makes none longer. So all that a person adds has an L2 norm of at most ``GRADIENT_NORM``; no entry is
+    which makes none longer. So all that a user adds has an L2 norm of at most ``GRADIENT_NORM``; no entry is
     longer than all together, and over m numbers L1 is at most √m times L2.
 
-    The taste is worked out from the person's own ratings, public constants and the factors and offsets that were
-    released before, so what a person adds hangs on nobody else. However it is worked out, the length is kept.
+    The taste is worked out from the user's own ratings, public constants and the factors and offsets that were
+    released before, so what a user adds depends on nobody else. However it is worked out, the length is kept.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from headcount.bounds.ratings.rating_bound import (
 from headcount.events.log import EventLog
 
 GRADIENT_NORM = UNITS_PER_STAR**2
-"""The length of all that one person adds, in L2: as so many units, which make 1."""
+"""The length of all that one user adds, in L2: as so many units, which make 1."""
 
 PRODUCT_DIVISOR = 256
-"""What products of tastes are divided by: there are few of them, over all people, and little noise moves them."""
+"""What products of tastes are divided by: there are few of them, over all users, and little noise moves them."""
 
 MAX_FACTOR = 4 * UNITS_PER_STAR
 """How long a factor, or a number of a taste, may be."""
@@ -86,7 +86,7 @@ class FactorGradients(ItemPairs, RatingBound):
 
     def measure(self, passes: Passes, log: EventLog, secret: bytes) -> Bounded:  # noqa: ARG002
         """Add up tastes times residuals, item by item, and then products of tastes."""
-        from headcount.bounds.ratings.kernels.factor_gradients import factor_gradient_sums
+        from headcount.bounds.ratings.kernels import factor_gradient_sums
 
         rated = ratings_of(passes, log)
         limits = GRADIENT_NORM, PRIOR_RATING, PRIOR_RATINGS, MAX_RESIDUAL, MAX_FACTOR, PRODUCT_DIVISOR

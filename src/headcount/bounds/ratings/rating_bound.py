@@ -33,10 +33,10 @@ UNITS_PER_STAR = 1024
 """How many units make one star, a quarter of the range of ratings."""
 
 PRIOR_RATING = 2662
-"""The usual rating, 3.6 stars of 1 to 5: where little is known of a person, what they are taken to give."""
+"""The usual rating, 3.6 stars of 1 to 5: where little is known of a user, what they are taken to give."""
 
 PRIOR_RATINGS = 5
-"""As many usual ratings are added to each person's own, so that one rating does not make a character."""
+"""As many usual ratings are added to each user's own, so that one rating does not make a character."""
 
 MAX_RESIDUAL = 2 * UNITS_PER_STAR
 """Ratings are cut where they lie this far from what is expected."""
@@ -44,7 +44,7 @@ MAX_RESIDUAL = 2 * UNITS_PER_STAR
 WHOLE_RANGE = 4 * UNITS_PER_STAR
 
 MAX_ITEMS = 1 << 13
-"""Of so many items at most are the pairs counted: a person's sums then fit 64 bits."""
+"""Of so many items at most are the pairs counted: a user's sums then fit 64 bits."""
 
 
 @dataclass(frozen=True)

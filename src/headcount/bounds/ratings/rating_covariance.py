@@ -30,12 +30,12 @@ _NO_OFFSETS = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, eq=False)
 class RatingCovariance(ItemPairs, RatingBound):
-    """How far a person's ratings of two items lie from what is expected, multiplied; or that they have both.
+    """How far a user's ratings of two items lie from what is expected, multiplied; or that they have both.
 
     ``items`` are the items whose pairs are counted, rising; ``offsets`` are released, in units, for all items of
-    the catalogue: a rating is expected to be the item's offset plus the mean of what the person's ratings are
-    above theirs, with ``PRIOR_RATINGS`` usual ones. Without offsets every item that a person has counts 1, and so
-    does every pair. All pairs of a person have a length of at most ``limit`` in the ``norm``; for that the factors
+    the catalogue: a rating is expected to be the item's offset plus the mean of what the user's ratings are
+    above theirs, with ``PRIOR_RATINGS`` usual ones. Without offsets every item that a user has counts 1, and so
+    does every pair. All pairs of a user have a length of at most ``limit`` in the ``norm``; for that the factors
     are made shorter alike, and cut toward zero to whole multiples of 1/256.
     """
 
@@ -64,7 +64,7 @@ class RatingCovariance(ItemPairs, RatingBound):
 
     def measure(self, passes: Passes, log: EventLog, secret: bytes) -> Bounded:  # noqa: ARG002
         """Add up products of what users gave two items, or how many have both."""
-        from headcount.bounds.ratings.kernels.ratings import pair_sums
+        from headcount.bounds.ratings.kernels import pair_sums
 
         rated = ratings_of(passes, log)
         places, released = self.places(rated.size), _NO_OFFSETS if self.offsets is None else self.offsets

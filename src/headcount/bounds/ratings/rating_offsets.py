@@ -25,10 +25,10 @@ from headcount.events.log import EventLog
 
 @dataclass(frozen=True)
 class RatingOffsets(RatingBound):
-    """How far a person's ratings lie from that person's own mean, item by item, and that they rated at all.
+    """How far a user's ratings lie from that user's own mean, item by item, and that they rated at all.
 
-    With e the distance of a rating from the person's mean, ``PRIOR_RATINGS`` usual ratings included, each rated
-    item gets (e / 0.9, 1/2), e at most two stars. All of a person's numbers together have a length of at most
+    With e the distance of a rating from the user's mean, ``PRIOR_RATINGS`` usual ratings included, each rated
+    item gets (e / 0.9, 1/2), e at most two stars. All of a user's numbers together have a length of at most
     ``limit`` stars in the ``norm``; they are cut toward zero to whole units.
 
     >>> RatingOffsets(7, "l2").sensitivity(10)
@@ -53,7 +53,7 @@ class RatingOffsets(RatingBound):
 
     def measure(self, passes: Passes, log: EventLog, secret: bytes) -> Bounded:  # noqa: ARG002
         """Add up how far ratings lie from their users' means, and halves for each, one row each."""
-        from headcount.bounds.ratings.kernels.ratings import offset_sums
+        from headcount.bounds.ratings.kernels import offset_sums
 
         rated = ratings_of(passes, log)
         settings = (self.limit * UNITS_PER_STAR, self.norm == "l2", PRIOR_RATING, PRIOR_RATINGS, MAX_RESIDUAL)

@@ -1,9 +1,9 @@
 """Co-occurrence counts of item pairs, from a few sampled or top-scored records of each user.
 
-Why one person moves no more than is said
-    Whatever is drawn or picked, at most l records of a person are kept, so at most l different items. Each two of
+Why one user moves no more than is said
+    Whatever is drawn or picked, at most l records of a user are kept, so at most l different items. Each two of
     these add 1 to one number, and no number twice: l (l - 1) / 2 ones at most, in L1 and, squared, in L2; 1 in any
-    one entry. What a person keeps hangs on that person's own records and draws, and on released scores.
+    one entry. What a user keeps depends on that user's own records and draws, and on released scores.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from headcount.bounds.counts.count_bound import modes_of, sample_settings, scrat
 from headcount.bounds.counts.keep_top_scored import KeepTopScored
 from headcount.bounds.counts.sample_records import SampleRecords
 from headcount.bounds.passes import Passes, sum_over_histories
-from headcount.bounds.ratings.kernels.sampled_item_pairs import PairSums, count_item_pairs
+from headcount.bounds.ratings.kernels import PairSums, count_item_pairs
 from headcount.bounds.ratings.rating_bound import ItemPairs
 from headcount.events.log import EventLog
 
 
 @dataclass(frozen=True, eq=False)
 class SampledItemPairs(ItemPairs, VectorBound):
-    """Each two different items that a person's ``kept`` records are about, once; of ``items``, which rise."""
+    """Each two different items that a user's ``kept`` records are about, once; of ``items``, which rise."""
 
     kept: SampleRecords | KeepTopScored
     items: Integers
@@ -47,7 +47,7 @@ class SampledItemPairs(ItemPairs, VectorBound):
 
 
 def sampled_item_pairs_sensitivity(limit: int) -> Sensitivity:
-    """Return how far one person moves numbers of pairs if so many records are kept.
+    """Return how far one user moves numbers of pairs if so many records are kept.
 
     >>> sampled_item_pairs_sensitivity(10)
     Sensitivity(l1=45, l2_squared=45, linf=1)

@@ -25,10 +25,10 @@ SCALE_PERCENTS = range(100, 201)
 """The factors by which DPSense-S may scale counts up."""
 
 _MOST_CANDIDATES = 200_000_000
-_FINE = 1 << 16  # what one person moves, about: fine enough, and gaps of thousands of people still count
+_FINE = 1 << 16  # what one user moves, about: fine enough, and gaps of thousands of users still count
 _FARTHEST = 2**61  # of what is public: far beyond any choice, and within 64 bits together with what is not
 TAIL_SPREAD = math.isqrt(2 * _FINE**2) + 2
-"""How differently one person moves two numbers of coefficients: see :func:`tail_scores`."""
+"""How differently one user moves two numbers of coefficients: see :func:`tail_scores`."""
 
 _LIMITS_AT_ONCE = 1 << 12
 _THREADS = 2
@@ -41,7 +41,7 @@ def capped_total_scores(activity: Bounded, columns: int, epsilon: Fraction) -> S
     ``activity`` says how many users have 1, 2, …, K or more records. The utility of θ, in records, is
     Σ min(n_u, θ) - d · θ / ε, for d ``columns``.
 
-    A user with n records adds min(n, θ) to it: 1 for θ = 1, and between 1 and K for any θ. So one person moves two
+    A user with n records adds min(n, θ) to it: 1 for θ = 1, and between 1 and K for any θ. So one user moves two
     candidates by at most K - 1 differently.
 
     >>> activity = Bounded(np.array([5, 0, 2]), Sensitivity(l1=1, l2_squared=1, linf=1), SEAL)
@@ -81,7 +81,7 @@ def tail_scores(transformed: Bounded, sizes: Sequence[int], penalties: Sequence[
     L2 norms, as the norm of what is left out is. Utilities count 2^-16 of Δ, the L2 sensitivity.
 
     Of two candidates, one leaves out the coefficients B, the other one A as well. What they leave out differs by
-    √(a² + b²) - b in norm, where a and b are the norms of A and of B. A person moves the point (a, b) by at most
+    √(a² + b²) - b in norm, where a and b are the norms of A and of B. A user moves the point (a, b) by at most
     Δ, and the slope of that difference is nowhere above √2: its square is 2 - 2 b / √(a² + b²). So two candidates
     are moved by at most √2 · Δ differently (not 2 · Δ, as if they had nothing in common); rounding down four
     numbers adds less than 2.
@@ -106,7 +106,7 @@ def scaled_scores(rows: CappedRecords, epsilon: Fraction) -> Scored:
     Candidate (θ - 1) · 101 + (100 α - 100) is θ in 1..``most`` with α in 1.00, 1.01, …, 2.00. A user with r > θ
     records counts each of them as θ / r. The utility is -Σ_j |α · C_j - c_j| - α · θ · d / ε, where c_j are the
     records in column j of d, and C_j the same under the limit. In whole numbers: C_j in 2^-16 of a record, from
-    sums of ⌊2^32 / r⌋; all in 1 / (100 · 2^16) of a record; then in multiples of m, chosen so that one person
+    sums of ⌊2^32 / r⌋; all in 1 / (100 · 2^16) of a record; then in multiples of m, chosen so that one user
     moves it by 2^16 or a little more.
 
     One user's k records in column j move the difference by k · (α w - 1), for a weight w between 0 and 1, and
@@ -132,7 +132,7 @@ def scaled_scores(rows: CappedRecords, epsilon: Fraction) -> Scored:
 
 
 def scaled_spread(most: int, width: int) -> int:
-    """Return how differently one person moves two candidates of DPSense-S, for limits up to ``most``."""
+    """Return how differently one user moves two candidates of DPSense-S, for limits up to ``most``."""
     return _coarse(most, width)[1]
 
 
@@ -161,11 +161,11 @@ def _whole_multiples(step: Fraction, size: int) -> Integers:
 
 def _tail_energies(values: Integers, sizes: Sequence[int]) -> dict[int, int]:
     """Return the sum of squares of all but the first so many values, for each size, exactly."""
-    from headcount.bounds.scores.kernels import sweep
+    from headcount.bounds.scores import kernels
 
     energies, beyond, end = {}, 0, values.size
     for size in sorted(set(sizes), reverse=True):
-        high, low = sweep.sum_of_squares(values[size:end])
+        high, low = kernels.sum_of_squares(values[size:end])
         beyond += (int(high) << 64) + int(low)
         energies[size] = beyond
         end = size
@@ -196,22 +196,22 @@ class _ColumnSweep:
     """Some columns of the rows, swept from low limits to high ones."""
 
     def __init__(self, rows: CappedRecords, first: int, end: int) -> None:
-        from headcount.bounds.scores.kernels import sweep
+        from headcount.bounds.scores import kernels
 
         self._rows, self._first, self._row = rows, first, 0
         self._counts, self._light, self._heavy = np.zeros((3, end - first), dtype=np.int64)
         unit = FIXED_POINT**2
-        sweep.begin_sweep(rows.sums, rows.starts, rows.columns, first, unit, self._counts, self._heavy)
+        kernels.begin_sweep(rows.sums, rows.starts, rows.columns, first, unit, self._counts, self._heavy)
         self._turns = np.full(end - first, len(SCALE_PERCENTS), dtype=np.uint8)
         self._turned = np.zeros(len(SCALE_PERCENTS) + 1, dtype=np.int64)
         self._turned[-1] = self._counts.sum()
 
     def distances(self, first_limit: int, size: int) -> Integers:
         """Return the distances of these columns for the next ``size`` limits."""
-        from headcount.bounds.scores.kernels import sweep
+        from headcount.bounds.scores import kernels
 
         rows, out = self._rows, np.empty((size, len(SCALE_PERCENTS)), dtype=np.int64)
-        self._row = sweep.sweep(
+        self._row = kernels.sweep(
             rows.sums, rows.starts, rows.columns, self._first, FIXED_POINT**2, FIXED_POINT.bit_length() - 1,
             SCALE_PERCENTS.start, self._counts, self._light, self._heavy, self._turns, self._turned,
             self._row, first_limit, out,

@@ -9,29 +9,29 @@ off as
 
     u(t) = max over f in F of  min over y of  Σ_j f_j · (y_j - p_j · N),
 
-with a finite set F of directions, chosen such that one person with the weight x moves u by no more than x.
+with a finite set F of directions, chosen such that one user with the weight x moves u by no more than x.
 
 Why the spread holds
-    A person in cell c moves y - p · N by x times one of m + 1 *steps*: those quantiles that lie at c or beyond
+    A user in cell c moves y - p · N by x times one of m + 1 *steps*: those quantiles that lie at c or beyond
     rise by 1 - p_j, and those below it fall by p_j. Let all f in F have -1 <= f · s <= 1 for every step s.
 
-    *Joining.* Let the person bring x_c to cell c, x = Σ x_c in all. From any y without the person, y'_j = y_j + Σ
-    x_c over c <= t_j is one with the person: it lies between the new ends, and in order. y' - p · N' is y - p · N
+    *Joining.* Let the user bring x_c to cell c, x = Σ x_c in all. From any y without the user, y'_j = y_j + Σ
+    x_c over c <= t_j is one with the user: it lies between the new ends, and in order. y' - p · N' is y - p · N
     and Σ_c x_c times a step.
 
-    *Leaving.* From any y' with the person, y_j = min(y'_j - Σ x_c over c < t_j, what lies up to the end of t_j
-    without the person) is one without: it lies between the ends, and in order. It is less than y'_j by something
+    *Leaving.* From any y' with the user, y_j = min(y'_j - Σ x_c over c < t_j, what lies up to the end of t_j
+    without the user) is one without: it lies between the ends, and in order. It is less than y'_j by something
     between Σ x_c over c < t_j and Σ x_c over c <= t_j, within one cell the more the larger y'_j is: by something
     between 0 and x that never falls from one j to the next. So it is x times a mean of rows of zeros followed by
     ones, and again y - p · N moves by x times a mean of steps.
 
     So for each f the minimum over y moves by x at most, and so does the maximum of these over F. Two rows are
     moved by at most 2 · x differently. Parts do not overlap, so over all of them that is 2 · X at most, if X is
-    what one person may weigh, which is what :class:`~headcount.bounds.ScoredTogether` promises.
+    what one user may weigh, which is what :class:`~headcount.bounds.ScoredTogether` promises.
 
 Which directions
     1. The sharpest there are. Let σ give a number between -1 and 1 to each of the m + 1 gaps between quantiles, of
-       shares d_i, with Σ σ_i d_i = 0, and let f_j = σ_j - σ_{j+1}. Then f · s = σ_i for the step of a person in
+       shares d_i, with Σ σ_i d_i = 0, and let f_j = σ_j - σ_{j+1}. Then f · s = σ_i for the step of a user in
        gap i. Those with all σ_i but one at ±1 are the corners of all f that are allowed. Where no cell holds much,
        their maximum is the norm whose ball is the smallest that holds all steps and their opposites.
     2. Each quantile by itself, f_j = ±1 / max(p_j, 1 - p_j): so that u tells how far each of them is off.
@@ -74,7 +74,7 @@ class Directions(NamedTuple):
 class ScoredJointly:
     """Rows of cells, one of which is to be chosen: made by scores, for noise to choose from.
 
-    ``spread`` is how differently one person can move two rows. How far each cell is from holding each quantile by
+    ``spread`` is how differently one user can move two rows. How far each cell is from holding each quantile by
     itself is kept as well (``sensitive_singles``): a row is at least ``even_weight`` times the sum of these off.
     """
 
@@ -92,7 +92,7 @@ class ScoredJointly:
 
     @property
     def spread(self) -> int:
-        """How differently one person can move two rows."""
+        """How differently one user can move two rows."""
         return self._spread
 
     @property
@@ -167,7 +167,7 @@ def directions(below: tuple[int, ...], denominator: int) -> Directions:
 
 
 def user_steps(below: tuple[int, ...], denominator: int) -> list[Direction]:
-    """Return how one person moves all quantiles, for each gap they can be in, the lowest first.
+    """Return how one user moves all quantiles, for each gap they can be in, the lowest first.
 
     >>> [[str(part) for part in each] for each in user_steps((1, 3), 4)]
     [['3/4', '1/4'], ['-1/4', '1/4'], ['-1/4', '-3/4']]

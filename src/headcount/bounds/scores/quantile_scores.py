@@ -15,14 +15,14 @@ candidates are positions, and their utility is minus the sum of both, how far of
 position. If the position alone counted, cells around the right one would be chosen as often as its ends.
 
 Why the spread holds
-    A person who joins with weight x in the part adds something between 0 and x to B and to A, and x to N. So
+    A user who joins with weight x in the part adds something between 0 and x to B and to A, and x to N. So
     q · B - p · N changes by something between -p · x and (q - p) · x, and p · N - q · A by something between
     -(q - p) · x and p · x. Both lie within ± r · x for r = max(p, q - p), and so does their maximum with 0. So two
     cells are moved by at most 2 · r · x differently, and two positions, whose utility is a sum of two such, by
     4 · r · x.
 
-    For each part that is told with X in place of x, X being all that one person may weigh. Parts do not overlap,
-    so a person's weights in all of them sum to X at most: the spreads that one person causes, each as a share of
+    For each part that is told with X in place of x, X being all that one user may weigh. Parts do not overlap,
+    so a user's weights in all of them sum to X at most: the spreads that one user causes, each as a share of
     what is told of its part, sum to 1 at most. That is the promise of :class:`ScoredTogether`.
 """
 
@@ -98,7 +98,7 @@ def _start(first: int, cell: int) -> int:
 class ScoredTogether:
     """Candidates of several parts, one of each to be chosen: made by scores, for noise to choose from.
 
-    One person's spreads, each as a share of the spread that a part tells, sum to 1 at most over all parts. So one
+    One user's spreads, each as a share of the spread that a part tells, sum to 1 at most over all parts. So one
     grant pays for a choice in each.
     """
 

@@ -1,8 +1,8 @@
 """Weights of tags, resources and tag pairs; the weights of one user have length 1 in L1 or L2.
 
-However much a person tagged, their weights together have a length of 1: in L2 each of n things weighs 1/√n, in L1
+However much a user tagged, their weights together have a length of 1: in L2 each of n things weighs 1/√n, in L1
 each weighs 1/n. So everybody counts with all they did, and nothing is drawn. Weights are whole multiples of 2^-16,
-rounded down, so that no rounding lengthens them; a person who leaves takes exactly their own weights away.
+rounded down, so that no rounding lengthens them; a user who leaves takes exactly their own weights away.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from headcount.bounds.bound import FIXED_POINT, Bound, Norm
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
 from headcount.bounds.kernels.sort_rows import drop_equals
 from headcount.bounds.passes import Passes
-from headcount.bounds.tags.kernels.tag_pairs import add_tag_pairs, add_weights, most_rows
+from headcount.bounds.tags.kernels import add_tag_pairs, add_weights, most_rows
 from headcount.events.encode.passes import CodedBatch, Reading
 from headcount.events.log import EventLog
 from headcount.events.tag_log import Tagging, TagLog
@@ -121,7 +121,7 @@ class TagMarginals(TagBound):
 class TagPairs(TagBound):
     """What each tag on each resource weighs, for some public resources and tags, row by row.
 
-    In L2 there follow the weights of tags together: of a person with n of the tags, x xᵀ / n for their 0/1 vector
+    In L2 there follow the weights of tags together: of a user with n of the tags, x xᵀ / n for their 0/1 vector
     x, the upper triangle with what is off the diagonal multiplied by √2. That has the length of the whole matrix,
     which is 1; here it is ``TAG_PAIR_WEIGHT``.
     """
@@ -131,7 +131,7 @@ class TagPairs(TagBound):
     norm: Norm
 
     def sensitivity(self, log: TagLog) -> Sensitivity:  # noqa: ARG002
-        """Return how far one person can move the weights, whichever resources and tags they are of."""
+        """Return how far one user can move the weights, whichever resources and tags they are of."""
         moved = _unit_length_sensitivity(self.resources.size * self.tags.size, self.norm)
         entries = self.tags.size * (self.tags.size + 1) // 2
         return moved if self.norm == "l1" else moved.beside(Sensitivity.of_l2(TAG_PAIR_WEIGHT, entries))
@@ -194,7 +194,7 @@ def _sum_tags(tagging: Tagging, norm: Norm) -> Integers:
 def _sum_weights(
     tagging: Tagging, resource_places: Codes, tag_places: Codes, shape: tuple[int, int], norm: Norm
 ) -> Integers:
-    """Add up the weights of the different places of each person: rows of resources, and columns of tags."""
+    """Add up the weights of the different places of each user: rows of resources, and columns of tags."""
     rows, columns = shape
     sums = np.zeros(rows * columns, dtype=np.int64)
     most = min(sums.size, most_rows(tagging.user))

@@ -11,7 +11,7 @@ import numpy as np
 
 from headcount._internal.arrays import Integers
 from headcount.bounds.bound import FIXED_POINT, Bound, check_limit
-from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
+from headcount.bounds.bounded import SEAL, Bounded, BoundedGroup, Sensitivity
 from headcount.bounds.passes import Passes
 from headcount.events.encode.passes import EncodedLog, Reading
 from headcount.events.log import EventLog
@@ -57,25 +57,27 @@ class FixedRange:
 
 
 @dataclass(frozen=True)
-class BoundedTotals:
-    """The number of people, of their records, and the sum of values' distances from the middle of their range."""
+class BoundedTotals(BoundedGroup):
+    """The number of users, of their records, and the sum of values' distances from the middle of their range."""
 
     users: Bounded
     records: Bounded
     distances: Bounded | None
 
-    def with_others(self, other: BoundedTotals) -> BoundedTotals:
-        """Add the totals of other people: see :meth:`Bounded.with_others`."""
-        distances = None
-        if self.distances is not None and other.distances is not None:
-            distances = self.distances.with_others(other.distances)
-        users, records = self.users.with_others(other.users), self.records.with_others(other.records)
-        return BoundedTotals(users, records, distances)
+    @property
+    def parts(self) -> tuple[Bounded, ...]:
+        """The totals that there are."""
+        return (self.users, self.records) if self.distances is None else (self.users, self.records, self.distances)
+
+    def with_parts(self, parts: tuple[Bounded, ...]) -> BoundedTotals:
+        """Return the same totals with other values."""
+        users, records, *distances = parts
+        return BoundedTotals(users, records, distances[0] if distances else None)
 
 
 @dataclass(frozen=True)
 class UserTotals(Bound[BoundedTotals]):
-    """Each person once; ``limit`` of their records at most; and as much of the sum of their values.
+    """Each user once; ``limit`` of their records at most; and as much of the sum of their values.
 
     Values are cut to the range ``within``, if any; with or without a catalogue of items.
     """
@@ -159,7 +161,7 @@ def prorate(sums: Integers, many: Integers, limit: int) -> Integers:
 def finest_unit(limit: int, low: Decimal, high: Decimal, epsilon: Fraction) -> int | None:
     """Return how finely values are counted: as the noise sampler and their size allow, in 2^-16 at best; or None.
 
-    Known without data: it hangs on the limit, the range and ε alone.
+    Known without data: it depends on the limit, the range and ε alone.
 
     >>> finest_unit(50, Decimal(1), Decimal(5), Fraction(1))
     65536

@@ -1,10 +1,10 @@
 """Value histograms per group on a public grid: each user's records weigh at most max_records in all.
 
-Each record of a person weighs 1, or ``limit`` / n if they have n > ``limit`` records. So a person's weights sum to
+Each record of a user weighs 1, or ``limit`` / n if they have n > ``limit`` records. So a user's weights sum to
 at most ``limit`` over all groups and cells together, and what comes out is a histogram of records in which nobody
 weighs more than that.
 
-Weights are whole multiples of 1 / ``unit``. What a person with more records than the limit has up to each cell is
+Weights are whole multiples of 1 / ``unit``. What a user with more records than the limit has up to each cell is
 rounded, and a cell gets what that grows by: so nothing is lost on the way, and no cell gets less than 0. It is
 rounded to the nearest: cut down, it would move all ranks the same way.
 """
@@ -29,7 +29,7 @@ By = Literal["contexts", "items"]
 """What records are told apart by, beside their values."""
 
 MIN_UNITS = 512
-"""A person's weights come to at least so many units where they have as many records as they may."""
+"""A user's weights come to at least so many units where they have as many records as they may."""
 
 _HELD = 1 << 22  # rows that are put together at a time
 _MOST_RECORDS = 1 << 40  # of one user in one place: beyond that there is no difference
@@ -63,7 +63,7 @@ class ValueGrid:
 
 @dataclass(frozen=True)
 class UserValues(VectorBound):
-    """The weights of each person's records, ``limit`` at most in all, in the cells of a grid and of each group.
+    """The weights of each user's records, ``limit`` at most in all, in the cells of a grid and of each group.
 
     Without a value column all records are in one cell. Nothing is drawn.
     """
@@ -88,7 +88,7 @@ class UserValues(VectorBound):
 
     @property
     def most(self) -> int:
-        """How many units one person adds at most."""
+        """How many units one user adds at most."""
         return self.limit * self.unit
 
     def groups(self, log: EventLog) -> int:
@@ -127,7 +127,7 @@ class UserValues(VectorBound):
 
 @dataclass(frozen=True)
 class UserGroups(VectorBound):
-    """Each person once in each of their groups: the ``limit`` ones where they have the most records."""
+    """Each user once in each of their groups: the ``limit`` ones where they have the most records."""
 
     limit: int
     by: By = "contexts"
@@ -167,7 +167,7 @@ class UserGroups(VectorBound):
 
 
 def _records_by_place(passes: Passes, log: EventLog, bound: UserValues, width: int) -> Held:
-    """Add up how many records each person has in each place: keys tell both, and are sorted."""
+    """Add up how many records each user has in each place: keys tell both, and are sorted."""
     coded = EncodedLog(log, bound.reading(log))
     held, more, rows = _nothing(), [_nothing()], 0
     for batch in passes.batches(coded, "weighing values"):
@@ -192,7 +192,7 @@ def _merge(parts: list[Held]) -> Held:
 
 
 def _weights_of_places(users: Integers, records: Integers, bound: UserValues) -> Integers:
-    """Return what each place of a person gets; those of one person come after each other, in order.
+    """Return what each place of a user gets; those of one user come after each other, in order.
 
     >>> _weights_of_places(np.array([0, 0, 1]), np.array([3, 1, 1]), UserValues(2)).tolist()
     [384, 128, 256]

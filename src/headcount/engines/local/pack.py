@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from headcount.bounds.kernels.grouping import group_by_user
 from headcount.engines.engine import Progress, silent
-from headcount.engines.local.kernels import pack as packing
+from headcount.engines.local import kernels as packing
 from headcount.engines.local.record_store import RecordStore
 from headcount.errors import Parameter, UsageError, param
 from headcount.events.log import EventLog

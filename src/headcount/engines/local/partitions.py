@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from headcount.bounds.kernels.draws import user_keys
 from headcount.bounds.kernels.grouping import PackedRecords, UserRange
-from headcount.bounds.kernels.user_keys import user_keys
 from headcount.engines.engine import Progress
 from headcount.engines.local.record_store import RecordStore
 from headcount.events.encode.passes import Tally

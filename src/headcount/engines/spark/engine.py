@@ -1,7 +1,7 @@
 """The Spark engine: equal to the local engine draw for draw, whatever the partitions.
 
 Rows are read inside Spark's tasks and dealt by user; each partition is measured by the local engine inside its
-task; Spark adds the cells of all partitions up. The driver holds cells, and nothing of a person or an event.
+task; Spark adds the cells of all partitions up. The driver holds cells, and nothing of a user or an event.
 """
 
 from __future__ import annotations
@@ -16,10 +16,14 @@ from headcount.bounds.partial_sums import CELLS, HALVES, KEYS, from_cells
 from headcount.engines.engine import Progress, silent
 from headcount.engines.local.engine import LocalEngine
 from headcount.engines.spark.partition_frames import FEW_PACKETS, check_source, partitioned_frame, without_rows
-from headcount.engines.spark.partition_rows import ReadCounts
-from headcount.engines.spark.progress import report_progress
-from headcount.engines.spark.row_tallies import tally_of, without_tally
-from headcount.engines.spark.session import open_session, set_for_now, table_of, to_headcount_error
+from headcount.engines.spark.partition_rows import ReadCounts, tally_of, without_tally
+from headcount.engines.spark.session import (
+    open_session,
+    report_progress,
+    set_for_now,
+    table_of,
+    to_headcount_error,
+)
 from headcount.engines.spark.steps import CELLS_IN_SPARK, MeasurePartition
 from headcount.engines.spark.tasks import task_of
 from headcount.events.log import EventLog
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
 class SparkEngine:
     """Measures on Spark: in the given session, in that of the log's frame, in the active one, or in a new one.
 
-    People are dealt to so many ``partitions``, which changes no result; by default as many as there is to read.
+    Users are dealt to so many ``partitions``, which changes no result; by default as many as there is to read.
     ``conf`` says what a new session is like. What was dealt stays on the executors' disks between the stages of
     one release, and is let go of when another log comes, or with :meth:`close`.
     """
@@ -59,7 +63,7 @@ class SparkEngine:
         self._session(log)
 
     def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
-        """Add up, over all people, what the bound makes of each person's own records and own draws."""
+        """Add up, over all users, what the bound makes of each user's own records and own draws."""
         check_source(log)
         lean, schema = without_rows(log, bound)
         empty = LocalEngine(threads=1).measure(lean, bound, secret)

@@ -21,7 +21,7 @@ _MARK = "headcount-error:"
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that results, and the form of what is sent around, may hang on.
+    """Return the versions that results, and the form of what is sent around, may depend on.
 
     >>> sorted(versions())
     ['headcount', 'numba', 'numpy', 'pyarrow']

@@ -54,7 +54,7 @@ def without_rows(log: EventLog, bound: Bound[Any]) -> tuple[EventLog, pa.Schema]
 def partitioned_frame(
     session: SparkSession, log: EventLog, bound: Bound[Any], partitions: int | None
 ) -> DataFrame:
-    """Return the packets of all people that a bound is measured of, each partition with people of its own."""
+    """Return the packets of all users that a bound is measured of, each partition with users of its own."""
     many = partitions or _partitions_for(session, log)
     labels = partition_labels(session, many)
     packets = _read(session, log, bound, labels, many)
@@ -99,7 +99,7 @@ def partition_labels(session: SparkSession, partitions: int) -> tuple[int, ...]:
 
 
 def _partitions_for(session: SparkSession, log: EventLog) -> int:
-    """Return how many partitions to deal people to, by how much there is to read."""
+    """Return how many partitions to deal users to, by how much there is to read."""
     least = int(session.sparkContext.defaultParallelism)
     if isinstance(log.source, FileSource):
         size = sum(file_size or 0 for file_size, _ in log.source.stamps())

@@ -1,7 +1,7 @@
 """Partition rows by user into Arrow packets, which Spark moves without reading them.
 
 A packet is an Arrow stream of some rows of one partition. So no type of a column is changed on the way, and Spark
-moves a few large rows instead of very many small ones. Which partition somebody is in hangs on the raw id alone.
+moves a few large rows instead of very many small ones. Which partition somebody is in depends on the raw id alone.
 
 A packet without rows says what a task met that is in no partition: for the curator, and added up by Spark as cells
 are, so that a task which is run twice is counted once.
@@ -18,13 +18,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Draws
-from headcount.bounds.kernels.user_keys import user_keys
+from headcount.bounds.kernels.draws import user_keys
+from headcount.bounds.partial_sums import CELLS
 from headcount.events.encode.id_table import numbers_of
 from headcount.events.encode.text_columns import bytes_of, is_text, is_textual, plain, value_type
 from headcount.events.log import EventLog
+from headcount.events.sources.files.packed_store import Tally
 
 PACKETS = pa.schema([("label", pa.int32()), ("rows", pa.binary()), ("read", pa.int64()), ("nobodys", pa.int64())])
 PACKETS_IN_SPARK = "label int, rows binary, read bigint, nobodys bigint"
+
+_TALLY_PART = -1  # no measure has such a table
+_OUTSIDE, _UNKNOWN, _NULLS = range(3)
+_HALF = 32  # bits
 
 _PUBLIC_KEY = bytes(16)
 _TOGETHER = 64 << 20  # bytes of rows that are dealt at once
@@ -103,7 +109,7 @@ def unpack_rows(packets: Iterable[pa.RecordBatch], read_counts: ReadCounts) -> I
 
 
 def keys_of(column: pa.Array) -> Draws:
-    """Return a number for each id of a column without gaps, which hangs on the id alone.
+    """Return a number for each id of a column without gaps, which depends on the id alone.
 
     >>> first, second, third = keys_of(pa.array(["ann", "bob", "ann"]))
     >>> bool(first == third), bool(first == second)
@@ -150,3 +156,40 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     column = plain(column)
     return column if column.type == kind else column.cast(kind)
+
+
+def cells_of(tally: Tally) -> pa.Table:
+    """Return the tally of one partition as cells: rows of a result, as accumulators count a repeated task twice.
+
+    >>> tally_of(cells_of(Tally(outside_catalogue=2, nulls={"item": 3})), ReadCounts(9, 1), "user")
+    Tally(rows=9, outside_catalogue=2, unknown_context=0, nulls={'user': 1, 'item': 3})
+    """
+    nulls = [(_NULLS, name.encode(), number) for name, number in tally.nulls.items()]
+    numbers = [(_OUTSIDE, None, tally.outside_catalogue), (_UNKNOWN, None, tally.unknown_context), *nulls]
+    low = (1 << _HALF) - 1
+    rows = [
+        {"part": _TALLY_PART, "place": place, "name": name, "high": number >> _HALF, "low": number & low}
+        for place, name, number in numbers
+        if number
+    ]
+    return pa.Table.from_pylist(rows, CELLS)
+
+
+def tally_of(cells: pa.Table, read_counts: ReadCounts, user: str) -> Tally:
+    """Return what all partitions met, and those who read the rows."""
+    tally = Tally(rows=read_counts.read, nulls={user: read_counts.without_user})
+    for cell in cells.filter(pc.equal(cells["part"], _TALLY_PART)).to_pylist():
+        number = (cell["high"] << _HALF) + cell["low"]
+        if cell["place"] == _OUTSIDE:
+            tally.outside_catalogue += number
+        elif cell["place"] == _UNKNOWN:
+            tally.unknown_context += number
+        else:
+            name = cell["name"].decode()
+            tally.nulls[name] = tally.nulls.get(name, 0) + number
+    return tally
+
+
+def without_tally(cells: pa.Table) -> pa.Table:
+    """Return the cells of the measure itself."""
+    return cells.filter(pc.not_equal(cells["part"], _TALLY_PART))

@@ -1,4 +1,4 @@
-"""Find or open a Spark session, check Java first, and translate Spark's errors."""
+"""Find or open a Spark session, check Java first, report progress, and translate Spark's errors."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headcount._internal.extras import remedy
+from headcount.bounds.passes import Progress, silent
 from headcount.engines.spark.environment import error_in
 from headcount.errors import USE_LOCAL_ENGINE, DataError, HeadcountError, SurroundingsError, UsageError
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 JAVA = 17
 """The oldest Java that Spark 4 runs on."""
 
+_POLL_SECONDS = 0.5
 _QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR", "spark.ui.enabled": "false"}
 
 
@@ -169,3 +172,30 @@ def _use_this_python(conf: Mapping[str, str]) -> None:
     master = conf.get("spark.master") or given.get("spark.master", None) or "local[*]"
     if master.startswith("local") and key not in conf and not given.contains(key):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+@contextmanager
+def report_progress(session: SparkSession, progress: Progress, stage: str) -> Iterator[None]:
+    """Report the finished tasks of active stages while the body runs."""
+    if progress is silent:
+        yield
+        return
+    tracker, over = session.sparkContext.statusTracker(), threading.Event()
+
+    def poll() -> None:
+        while not over.wait(_POLL_SECONDS):
+            infos = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+            stages = [info for info in infos if info is not None]
+            if stages:
+                progress(
+                    stage, sum(info.numCompletedTasks for info in stages), sum(info.numTasks for info in stages)
+                )
+
+    progress(stage, 0, None)
+    watcher = threading.Thread(target=poll, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()

@@ -1,7 +1,7 @@
 """The functions that Spark tasks run: read files, partition users, regroup groups, measure. All are pure.
 
-A task that is run again, or twice at once, gives the same rows: nothing hangs on the machine, the order of rows or
-the number of the attempt.
+A task that is run again, or twice at once, gives the same rows: nothing depends on the machine, on the order
+of rows or on the number of the attempt.
 """
 
 from __future__ import annotations
@@ -17,11 +17,17 @@ import pyarrow.compute as pc
 
 from headcount.bounds import Bound
 from headcount.bounds.grid.group_cells import assign_all_groups
-from headcount.bounds.kernels.user_keys import user_keys
+from headcount.bounds.kernels.draws import user_keys
 from headcount.bounds.partial_sums import to_cells
 from headcount.engines.local.engine import LocalEngine
-from headcount.engines.spark.partition_rows import ReadCounts, keys_of, pack_rows, partition_rows, unpack_rows
-from headcount.engines.spark.row_tallies import cells_of
+from headcount.engines.spark.partition_rows import (
+    ReadCounts,
+    cells_of,
+    keys_of,
+    pack_rows,
+    partition_rows,
+    unpack_rows,
+)
 from headcount.errors import DataError
 from headcount.events.encode.passes import Reading
 from headcount.events.log import EventLog
@@ -88,7 +94,7 @@ class PartitionRows:
 
 @dataclass(frozen=True)
 class RegroupUsers:
-    """Deals people anew, those of one group to one partition: each person is whole already."""
+    """Deals users anew, those of one group to one partition: each user is whole already."""
 
     log: EventLog
     reading: Reading
@@ -120,7 +126,7 @@ class RegroupUsers:
 
 @dataclass(frozen=True)
 class MeasurePartition:
-    """Measures the people of a partition with the local engine, and gives the cells that are not zero.
+    """Measures the users of a partition with the local engine, and gives the cells that are not zero.
 
     Beside them come those that say what was met, for the curator.
     """

@@ -14,13 +14,13 @@ from headcount._internal.arrays import Codes, Integers
 from headcount._internal.compiled import Word, compiled, inlined, uint64
 from headcount.bounds.counts.kernels.weight import place_of, weight_of
 from headcount.bounds.kernels import scratch
-from headcount.bounds.kernels.grouping import HeldRecords, UserRange, add_ungrouped, next_histories, next_sizes
+from headcount.bounds.kernels.grouping import HeldRecords, UserRange, add_ungrouped, next_sizes
 from headcount.bounds.kernels.histories import (
     MOST_OF_ONE,
     MOST_SQUARES,
     Modes,
     keep_one_context,
-    missing_scratch,
+    next_users,
     records_in,
     scratch_for,
     squares_in,
@@ -199,14 +199,12 @@ def profile_users(piece: UserRange, modes: Modes, sharing: ClassProfileSettings,
     """Spread every user over the classes of their records: see :class:`ClassProfileSettings`."""
     column_width, classes, number, above, _, _, squares, kinds, _, _ = sharing
     tally = scratch.zeros(number + kinds.size)
-    slots, numbers, heap, held, run = scratch_for(0, 0)
+    room, run = scratch_for(0, 0), np.int64(0)
     reached = _profile_ungrouped(piece.held, piece.keys.size, piece.first, piece.last, modes, sharing, shared)
     while reached < piece.last:
-        reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
-        starts, cells, weights, keys = histories
-        rows, records = missing_scratch(starts, weights, 0, slots.size, heap.size)
-        if rows > 0:
-            slots, numbers, heap, held, run = scratch_for(rows, records)
+        reached, users, room = next_users(piece, 0, reached, room)
+        starts, cells, weights, keys = users
+        slots, numbers, _, held = room
         for user in range(keys.size):
             begin, end = starts[user], starts[user + 1]
             if modes.one_context and begin < end:

@@ -1,4 +1,4 @@
-"""Compiled sampling: keep the records of lowest priority of each user, and count them."""
+"""Compiled sampling: keep the records of lowest priority of each user, and count or collect them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import numpy as np
 
 from headcount._internal.arrays import Codes, Draws, Integers
 from headcount._internal.compiled import Word, compiled, inlined, uint64
-from headcount.bounds.kernels.grouping import UserRange, next_histories
+from headcount.bounds.kernels.draws import GOLDEN, mix
+from headcount.bounds.kernels.grouping import UserRange
 from headcount.bounds.kernels.histories import (
     Modes,
     add_rows,
     find_slot,
     keep_one_context,
     mask_for,
-    missing_scratch,
+    next_users,
     records_in,
     scratch_for,
+    write_distinct_columns,
 )
-from headcount.bounds.kernels.splitmix import GOLDEN, mix
 
 _MOST_BITS = 1 << 21  # bits for cells that fit the processor's cache
 _STEP = 1 << 9  # draws made at once
@@ -253,14 +254,12 @@ def count_sampled(
     are left alone otherwise.
     """
     edges, items = counts
-    slots, numbers, heap, held, run = scratch_for(0, 0)
+    room, run = scratch_for(0, 0), np.int64(0)
     reached = piece.first
     while reached < piece.last:
-        reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
-        starts, cells, weights, keys = histories
-        rows, records = missing_scratch(starts, weights, keeping.limit, slots.size, heap.size)
-        if rows > 0:
-            slots, numbers, heap, held, run = scratch_for(rows, records)
+        reached, users, room = next_users(piece, keeping.limit, reached, room)
+        starts, cells, weights, keys = users
+        slots, numbers, heap, held = room
         for user in range(keys.size):
             if not _is_admitted(keys[user], keeping):
                 continue
@@ -287,3 +286,54 @@ def count_sampled(
                     if slots[slot] != np.int64(run) << 32 | item:
                         slots[slot] = np.int64(run) << 32 | item
                         items[item] += 1
+
+
+class CollectedColumns(NamedTuple):
+    """Columns, ``width`` cells each, and for each number of records where the next user's go."""
+
+    width: int
+    ahead: Integers
+    columns: Codes
+
+
+@compiled
+def collect_columns(
+    piece: UserRange, modes: Modes, keeping: SampleSettings, spare: SampleScratch, gathered: CollectedColumns
+) -> None:
+    """Write the columns of every user's records, at most ``keeping.limit`` random ones, where ``ahead`` says."""
+    column_width, ahead, columns = gathered
+    room, run = scratch_for(0, 0), np.int64(0)
+    reached = piece.first
+    while reached < piece.last:
+        reached, users, room = next_users(piece, keeping.limit, reached, room)
+        starts, cells, weights, keys = users
+        slots, numbers, heap, held = room
+        for user in range(keys.size):
+            begin, end = starts[user], starts[user + 1]
+            if modes.one_context and begin < end:
+                end = keep_one_context(cells, weights, begin, end, modes.width, keys[user])
+            if begin == end:
+                continue
+            total = records_in(weights, begin, end)
+            if modes.distinct:
+                run += 1
+                size = write_distinct_columns(cells, begin, end, column_width, modes.secret, held, run, slots)
+            elif total <= keeping.limit:
+                to = ahead[total]
+                for at in range(begin, end):
+                    for _ in range(weights[at] if weights.size > 0 else 1):
+                        columns[to] = cells[at] // column_width
+                        to += 1
+                ahead[total] = to
+                continue
+            else:
+                size, run = sample_user(
+                    cells[begin:end], weights[begin:end], total, keys[user], keeping, modes, spare, slots, numbers,
+                    run, heap, held,
+                )  # fmt: skip
+                for at in range(size):
+                    held[at] = held[at] // column_width
+            to = ahead[size]
+            for at in range(size):
+                columns[to + at] = held[at]
+            ahead[size] = to + size

@@ -11,11 +11,11 @@ import numpy as np
 
 from headcount._internal.arrays import Codes
 from headcount._internal.compiled import Word, compiled, inlined
-from headcount.bounds.kernels.grouping import UserRange, next_histories
+from headcount.bounds.kernels.grouping import UserRange
 from headcount.bounds.kernels.histories import (
     Modes,
     keep_one_context,
-    missing_scratch,
+    next_users,
     scratch_for,
     write_distinct_columns,
 )
@@ -62,14 +62,12 @@ def _grow(table: UserCountTable, secret: Word) -> UserCountTable:
 def count_users(piece: UserRange, modes: Modes, column_width: Word, table: UserCountTable) -> UserCountTable:
     """Count every user once in each column, ``column_width`` cells wide, that they have a record in."""
     columns, user_counts, taken = table
-    slots, _, heap, held, run = scratch_for(0, 0)
+    room, run = scratch_for(0, 0), np.int64(0)
     reached = piece.first
     while reached < piece.last:
-        reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
-        starts, cells, weights, keys = histories
-        rows, records = missing_scratch(starts, weights, 0, slots.size, heap.size)
-        if rows > 0:
-            slots, _, heap, held, run = scratch_for(rows, records)
+        reached, users, room = next_users(piece, 0, reached, room)
+        starts, cells, weights, keys = users
+        slots, _, _, held = room
         for user in range(keys.size):
             begin, end = starts[user], starts[user + 1]
             if modes.one_context and begin < end:

@@ -15,7 +15,6 @@ from headcount.bounds.kernels.grouping import (
     HeldRecords,
     UserRange,
     add_ungrouped,
-    next_histories,
     next_marked,
     next_sizes,
 )
@@ -25,7 +24,7 @@ from headcount.bounds.kernels.histories import (
     add_rows,
     keep_item_subset,
     keep_one_context,
-    missing_scratch,
+    next_users,
     records_in,
     scratch_for,
     squares_in,
@@ -154,14 +153,12 @@ def count_weighted(piece: UserRange, modes: Modes, weighing: WeightSettings, cou
     if apart:
         edges_above, items_above = edges[edges.size // 2 :], items[items.size // 2 :]
     width = modes.width
-    slots, numbers, heap, held, run = scratch_for(0, 0)
+    room, run = scratch_for(0, 0), np.int64(0)
     reached = _count_ungrouped(piece.held, piece.keys.size, piece.first, piece.last, modes, weighing, edges)
     while reached < piece.last:
-        reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
-        starts, cells, weights, keys = histories
-        rows, records = missing_scratch(starts, weights, 0, slots.size, heap.size)
-        if rows > 0:
-            slots, numbers, heap, held, run = scratch_for(rows, records)
+        reached, users, room = next_users(piece, 0, reached, room)
+        starts, cells, weights, keys = users
+        slots, numbers, _, held = room
         for user in range(keys.size):
             begin, end = starts[user], starts[user + 1]
             if modes.one_context and begin < end:

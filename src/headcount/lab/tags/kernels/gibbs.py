@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Codes
 from headcount._internal.compiled import compiled
-from headcount.bounds.kernels.splitmix import GOLDEN
+from headcount.bounds.kernels.draws import GOLDEN
 from headcount.lab.tags.kernels.uniform import uniform
 
 Counts = NDArray[np.int64]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Codes, Floats
 from headcount._internal.compiled import Word, compiled, inlined
-from headcount.bounds.kernels.splitmix import GOLDEN
+from headcount.bounds.kernels.draws import GOLDEN
 from headcount.lab.tags.kernels.uniform import uniform
 
 Counts = NDArray[np.int64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headcount._internal.compiled import Word, inlined, uint64
-from headcount.bounds.kernels.splitmix import mix
+from headcount.bounds.kernels.draws import mix
 
 
 @inlined

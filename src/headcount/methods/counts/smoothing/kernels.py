@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Integers
 from headcount._internal.compiled import Word, compiled, inlined, uint64
-from headcount.bounds.kernels.splitmix import GOLDEN, mix
+from headcount.bounds.kernels.draws import GOLDEN, mix
 
 
 @inlined

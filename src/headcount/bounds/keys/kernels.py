@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Codes, Draws
 from headcount._internal.compiled import Word, compiled
-from headcount.bounds.kernels.splitmix import GOLDEN, mix
+from headcount.bounds.kernels.draws import GOLDEN, mix
 
 
 @compiled

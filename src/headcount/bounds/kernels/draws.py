@@ -1,4 +1,7 @@
-"""SipHash-2-4 of all raw user ids under one secret: their keys; see :mod:`headcount.bounds.draws`."""
+"""Compiled draws: SplitMix64's output function, and the SipHash-2-4 keys of raw ids under one secret.
+
+Their definition is in :mod:`headcount.bounds.draws`, which kernels must equal.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Bytes, Draws, Integers
-from headcount._internal.compiled import Word, compiled
+from headcount._internal.compiled import Word, compiled, inlined, uint64
+from headcount.bounds import draws
 from headcount.events.encode.kernels import siphash
+
+GOLDEN = np.uint64(draws.GOLDEN)
+
+
+@inlined
+def mix(x: Word) -> Word:
+    """Return the draw of a state."""
+    x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return x ^ (x >> uint64(31))
 
 
 @compiled
