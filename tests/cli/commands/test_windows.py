@@ -20,7 +20,7 @@ SPRING = ("--time", "time", "--since", "2026-03-06", "--until", "2026-05-07")
 
 
 @pytest.fixture
-def monthly(run: Run, work: Path) -> None:
+def monthly(run: Run, work: Path, own_keys: None) -> None:
     created = run(*CREATE, "--window", "1mo", "--time", "time", "--lifetime", "1.5")
     assert created.code == 0, created.err
     assert "visits: ε = 1 in each window of 1 month." in created.out
