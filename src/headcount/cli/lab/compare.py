@@ -138,7 +138,7 @@ def _values(name: str, text: str) -> tuple[Any, ...]:
     """Read the values of a list: whole numbers where such are asked for."""
     texts = listed(text, _flag(name).lstrip("-"))
     return (
-        tuple(read_whole_number(entry, Parameter(name)) for entry in texts)
+        tuple(read_whole_number(entry, Parameter("k" if name == "tops" else name)) for entry in texts)
         if name in ("limits", "tops")
         else tuple(texts)
     )
