@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.comparison.rival_environments import ROOT, Rival, bare_environment, environment
-from headcount.lab.compare.splits import Split, split_share_per_user
 from headcount.lab.datasets.by_name import load
-from headcount.lab.recommender.candidates import SIDES
+from headcount.lab.recommender.candidates import SIDES, Split, split_share_per_user
 from headcount.lab.recommender.neighbourhood import Neighbourhood, predict
 from headcount.lab.recommender.similarity import METRICS
 from headcount.lab.replicate.pncf import WITHIN, ratings_in, with_ratings

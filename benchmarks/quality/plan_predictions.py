@@ -123,7 +123,7 @@ def forecasts(log: Published, epsilons: Sequence[str], k: int, runs: int) -> Ite
     with tempfile.TemporaryDirectory() as folder:
         table, _ = compare(events, study, Path(folder) / "parts", processes=1)
     measured_counts = {(mean.label, mean.epsilon): k * mean.mean for mean in means(table)}
-    people = np.sort(Truth.of(events, LocalEngine()).items)[::-1]
+    people = np.sort(Truth.count(events, LocalEngine()).items)[::-1]
     release = build("adaptive", {}).release(events, Grant("0.5"), SeededNoise(1))
     released = released_figures(release)
     expectations = {

@@ -39,9 +39,7 @@ if TYPE_CHECKING:
     from headcount.events.log import EventLog, read_events
     from headcount.events.tag_log import read_tags
     from headcount.events.user_table import read_people
-    from headcount.lab.api.audit import audit
-    from headcount.lab.api.compare import compare
-    from headcount.lab.api.plan import plan
+    from headcount.lab.api import audit, compare, plan
     from headcount.ledger import Ledger
     from headcount.methods.recommender.recommender import NeighbourModel
     from headcount.releases.release import Release, load
@@ -63,16 +61,16 @@ _HOMES = {
     "Release": "releases.release",
     "SparkEngine": "engines.spark.engine",
     "Standing": "accounting.guarantee",
-    "audit": "lab.api.audit",
+    "audit": "lab.api",
     "check": "api.functions",
-    "compare": "lab.api.compare",
+    "compare": "lab.api",
     "export": "reports.write",
     "fit_neighbours": "api.functions",
     "hour": "events.contexts",
     "load": "releases.release",
     "month": "events.contexts",
     "pack": "api.functions",
-    "plan": "lab.api.plan",
+    "plan": "lab.api",
     "query": "api.functions",
     "rank": "api.functions",
     "read_events": "events.log",

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from headcount.cli.main import main
+from headcount.lab.replicate.all_papers import PAPERS
 from headcount.lab.replicate.claims.claims import read_claims
-from headcount.lab.replicate.registry import PAPERS
 from tools.docs import papers_page
 
 ROOT = Path(__file__).parents[2]

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from headcount.lab.replicate.all_papers import PAPERS
 from headcount.lab.replicate.claims.claims import read_claims
 from headcount.lab.replicate.claims.verdicts import WORDS
-from headcount.lab.replicate.registry import PAPERS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")

@@ -20,9 +20,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from headcount.lab.replicate.all_papers import PAPERS
 from headcount.lab.replicate.claims.claims import Claims
 from headcount.lab.replicate.claims.verdicts import WORDS
-from headcount.lab.replicate.registry import PAPERS
 
 ROOT = Path(__file__).parents[2]
 WIDTH = 120

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headcount.lab.as_published.counts.dpsense import (
-    ScaledSensitivityControlPublished,
-    SensitivityControlPublished,
-)
-from headcount.lab.as_published.counts.laplace_hpa import HandPickedPublished, LaplacePerturbationPublished
-from headcount.lab.as_published.counts.smoothing import (
+from headcount.lab.as_published.cim import CoupledIteration
+from headcount.lab.as_published.dpsense import ScaledSensitivityControlPublished, SensitivityControlPublished
+from headcount.lab.as_published.laplace_hpa import HandPickedPublished, LaplacePerturbationPublished
+from headcount.lab.as_published.pncf_model import PncfPublished
+from headcount.lab.as_published.pncf_predictions import PncfPredictionsPublished
+from headcount.lab.as_published.pritop import PriTopPublished
+from headcount.lab.as_published.smoothing import (
     FourierPerturbationPublished,
     RandomGroupsPublished,
     SampledGroupsPublished,
     TunedGroupsPublished,
 )
-from headcount.lab.as_published.queries.cim import CoupledIteration
-from headcount.lab.as_published.recommender.pncf_model import PncfPublished
-from headcount.lab.as_published.recommender.pncf_predictions import PncfPredictionsPublished
-from headcount.lab.as_published.tags.pritop import PriTopPublished
-from headcount.lab.as_published.tags.suppression import SuppressionPublished
+from headcount.lab.as_published.suppression import SuppressionPublished
 from headcount.methods.method import Method
 
 METHODS: Mapping[str, tuple[type[Method], ...]] = {

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from headcount.lab.replicate.all_papers import PAPERS
 from headcount.lab.replicate.claims.claims import read_claims
-from headcount.lab.replicate.registry import PAPERS
 from tests.cli.conftest import Run
 from tests.lab.replicate import papers
 

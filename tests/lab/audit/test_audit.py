@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
@@ -9,6 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from headcount.bounds import Bound, Measured_co
 from headcount.engines.local.engine import LocalEngine
@@ -16,12 +18,18 @@ from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.lab.audit import targets_under_audit
 from headcount.lab.audit.adjacent_logs import Pair, crafted, drawn
-from headcount.lab.audit.audit import CONFIDENCE, Finding, audit
+from headcount.lab.audit.audit import (
+    CONFIDENCE,
+    Finding,
+    audit,
+    least_epsilon,
+    lower_probability,
+    upper_probability,
+)
 from headcount.lab.audit.method_cases import CASES
-from headcount.lab.audit.observe import observe_release
 from headcount.lab.audit.outcome_sets import Observations, OutcomeSet, Score, choose_outcomes
 from headcount.lab.audit.targets import NAMES, is_proven, pairs_for, target
-from headcount.lab.audit.targets_under_audit import Target, log_of
+from headcount.lab.audit.targets_under_audit import Target, log_of, observe_release
 from headcount.noise import SeededNoise
 from tests.lab.audit.coin_target import Chance, Coin
 from tests.support.distributions import LEVEL, fits
@@ -49,7 +57,9 @@ def test_a_coin_that_claims_slightly_too_much_privacy_is_rejected() -> None:
 def test_the_lower_bound_is_reported_after_every_look() -> None:
     early: list[float] = []
     audit_target: Any = Coin()
-    result = audit(audit_target, [PAIRS["a tie"]], 5000, found=lambda progress: early.append(progress.lower_bound))
+    result = audit(
+        audit_target, [PAIRS["a tie"]], 5000, on_finding=lambda progress: early.append(progress.lower_bound)
+    )
     assert len(early) == 3
     assert early[-1] == result.lower_bound
     assert early == sorted(early)
@@ -207,3 +217,33 @@ def test_names() -> None:
         target("gs", 2, Decimal(1), Decimal("1e-6"))
     assert target("sra", 2, Decimal(1), Decimal("1e-6")).parameters == {"limit": 2, "noise": "gaussian"}
     assert CONFIDENCE == 0.999
+
+
+RISKS = (0.3, 0.001, 1e-7)
+COUNTS = [(0, 1), (1, 1), (0, 40), (3, 40), (40, 40), (17, 1000), (60_000, 200_000), (199_999, 200_000)]
+
+
+@pytest.mark.parametrize("risk", RISKS)
+@pytest.mark.parametrize(("hits", "runs"), COUNTS)
+def test_equal_to_scipy(hits: int, runs: int, risk: float) -> None:
+    low = stats.beta.ppf(risk, hits, runs - hits + 1) if hits else 0.0
+    high = stats.beta.ppf(1 - risk, hits + 1, runs - hits) if hits < runs else 1.0
+    assert lower_probability(hits, runs, risk) == pytest.approx(low, rel=1e-8, abs=1e-15)
+    assert upper_probability(hits, runs, risk) == pytest.approx(high, rel=1e-8)
+
+
+@pytest.mark.parametrize("p", [0.01, 0.2, 0.5, 0.97])
+def test_bounds_fail_no_more_often_than_declared(p: float) -> None:
+    runs, risk = 60, 0.01
+    chances = stats.binom.pmf(range(runs + 1), runs, p)
+    missed_low = sum(chances[k] for k in range(runs + 1) if lower_probability(k, runs, risk) > p)
+    missed_high = sum(chances[k] for k in range(runs + 1) if upper_probability(k, runs, risk) < p)
+    assert max(missed_low, missed_high) <= risk
+
+
+def test_the_least_epsilon_is_never_above_the_ratio() -> None:
+    for here, there in ((500, 100), (100, 500), (10, 0), (0, 10), (1000, 1000)):
+        bound = least_epsilon((here, there), (1000, 1000), 0.0, 0.01)
+        assert bound == 0.0 or bound < math.log(here / max(there, 1e-9))
+    assert least_epsilon((1000, 0), (1000, 1000), 0.0, 0.001) > 4
+    assert least_epsilon((5, 0), (1000, 1000), 0.01, 0.001) == 0.0  # δ explains it

@@ -93,7 +93,7 @@ def test_bets_are_placed_before_the_runs_that_decide_them(monkeypatch: pytest.Mo
 def test_progress_is_reported_and_as_many_runs_as_requested_are_done() -> None:
     early: list[float] = []
     coin: Any = Coin()
-    result = audit_sequentially(coin, PAIRS, 2000, found=lambda progress: early.append(progress.lower_bound))
+    result = audit_sequentially(coin, PAIRS, 2000, on_finding=lambda progress: early.append(progress.lower_bound))
     assert early == sorted(early)
     assert early[-1] == result.lower_bound
     assert result.releases == audit(coin, PAIRS, 2000).releases

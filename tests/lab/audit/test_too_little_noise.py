@@ -136,11 +136,7 @@ def most_common(log: EventLog, many: int) -> list[int]:
     return [int(place) for place in np.sort(np.argsort(-counts, kind="stable")[:many])]
 
 
-BROKEN: Mapping[str, Any] = {
-    "co-counts": ChoosesByCounts,
-    "private": ComparesByCounts,
-    "visits": RelatesByCounts,
-}
+BROKEN: Mapping[str, Any] = {"co-counts": ChoosesByCounts, "private": ComparesByCounts, "visits": RelatesByCounts}
 DELTAS = {"visits": Decimal("1e-6")}
 """Of those that relate items with δ alone."""
 

@@ -42,7 +42,7 @@ def log() -> EventLog:
 @pytest.fixture(scope="module")
 def bench(log: EventLog) -> Bench:
     engine = LocalEngine(threads=1)
-    return Bench(log, Truth.of(log, engine), engine, 1)
+    return Bench(log, Truth.count(log, engine), engine, 1)
 
 
 @pytest.mark.parametrize("function", [ranked, peeled])
@@ -51,7 +51,7 @@ def test_with_nearly_no_noise_every_top_item_is_selected_in_every_context(
     bench: Bench, function: Any, k: int
 ) -> None:
     for per_context, table in ((False, "items"), (True, "edges")):
-        trial = Trial.of("log", "top-k", epsilon="100000", k=k, per_context=per_context)
+        trial = Trial.for_dataset("log", "top-k", epsilon="100000", k=k, per_context=per_context)
         (number,) = function(bench, trial)
         assert (number.metric, number.table, number.k) == ("precision", table, k)
         exact = bench.truth.edges.T[:-1] if per_context else bench.truth.items[None]
@@ -63,7 +63,11 @@ def test_with_nearly_no_noise_every_top_item_is_selected_in_every_context(
 
 def test_with_nearly_no_budget_few_top_items_are_selected(bench: Bench) -> None:
     precisions = [
-        next(iter(ranked(bench, Trial.of("log", "top-k", epsilon="0.001", run=run, k=4, per_context=False)))).value
+        next(
+            iter(
+                ranked(bench, Trial.for_dataset("log", "top-k", epsilon="0.001", run=run, k=4, per_context=False))
+            )
+        ).value
         for run in range(20)
     ]
     assert np.mean(precisions) < 0.3  # a tenth by chance; 80 draws above 24 of them: less than one in a million

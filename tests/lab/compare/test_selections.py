@@ -33,9 +33,9 @@ def log() -> EventLog:
 
 def test_what_is_selected_and_covered(log: EventLog) -> None:
     engine = LocalEngine(threads=1)
-    bench = Bench(log, Truth.of(with_every_item(log), engine), engine, 1)
+    bench = Bench(log, Truth.count(with_every_item(log), engine), engine, 1)
     assert bench.truth.items.size == 42
-    trial = Trial.of("log", "selection", epsilon="4", delta="1e-9", share="0.5", limit=2)
+    trial = Trial.for_dataset("log", "selection", epsilon="4", delta="1e-9", share="0.5", limit=2)
     metrics = {number.metric: number.value for number in selected(bench, trial)}
     assert metrics == {"selected": 2.0, "covered": 1400 / 1440}  # but for one in a million: δ
 
@@ -82,7 +82,7 @@ def test_a_log_is_kept_as_it_came_and_read_again_in_the_same_words(tmp_path: Pat
     again = kept.open()
     assert again.describe() == log.describe()
     assert kept.counted().catalogue.ids == ("rye", "tea"), "of rows that count"
-    exact = [Truth.of(with_every_item(event_log), LocalEngine()) for event_log in (log, again)]
+    exact = [Truth.count(with_every_item(event_log), LocalEngine()) for event_log in (log, again)]
     assert exact[0].edges.tolist() == exact[1].edges.tolist()
     assert kept.fingerprint != replace(kept, words=kept.words.replace("2", "3")).fingerprint
 

@@ -84,7 +84,7 @@ def bench() -> Bench:
     log = read_events(table, user="user", item="item", items=list(range(40)))
     tagging_log = PRITOP.log_of(Dataset("d", log, "shared", "", "", sizes=None))  # type: ignore[arg-type]
     engine = LocalEngine(threads=1)
-    return Bench(tagging_log, Truth.of(tagging_log, engine), engine, seed=1)
+    return Bench(tagging_log, Truth.count(tagging_log, engine), engine, seed=1)
 
 
 def test_pairs_become_items_and_assignments_again() -> None:
@@ -94,13 +94,13 @@ def test_pairs_become_items_and_assignments_again() -> None:
 
 
 def test_every_method_is_measured_at_every_length() -> None:
-    rows = list(pritop.lists(bench(), Trial.of("d", "all", epsilon="1", quick=True)))
+    rows = list(pritop.lists(bench(), Trial.for_dataset("d", "all", epsilon="1", quick=True)))
     names = {row.key for row in rows}
     assert names >= {"FolkRank on the true data", "suppression (0.8)", "suppression (0.6)",
                      "pritop-published (ε = 1)", "pritop-published (ε = 0.5)", "popularity (ε = 1)",
                      "tag-model (ε = 8)"}  # fmt: skip
     assert {(row.metric, row.k) for row in rows} == {(m, n) for m in ("recall", "precision") for n in range(1, 11)}
-    losses = list(pritop.losses(bench(), Trial.of("d", "pritop-published", epsilon="1", topics=100)))
+    losses = list(pritop.losses(bench(), Trial.for_dataset("d", "pritop-published", epsilon="1", topics=100)))
     assert {row.key for row in losses if row.metric == "SLoss"} == {
         "0.1",
         "0.3",

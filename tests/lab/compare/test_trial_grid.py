@@ -21,7 +21,7 @@ from headcount.engines.engine import Progress
 from headcount.errors import DataError, SurroundingsError
 from headcount.events.log import EventLog
 from headcount.lab.compare import trial_grid as grids
-from headcount.lab.compare.measures import USUAL
+from headcount.lab.compare.metrics import USUAL
 from headcount.lab.compare.trial_grid import SCHEMA, TrialGrid, run_grid, save
 from headcount.lab.compare.trials import Bench, Number, Trial
 
@@ -32,7 +32,7 @@ RUNS = 6
 
 def trials(dataset: str = "log", runs: int = RUNS) -> list[Trial]:
     return [
-        Trial.of(dataset, method, epsilon=epsilon, limit=limit, run=run)
+        Trial.for_dataset(dataset, method, epsilon=epsilon, limit=limit, run=run)
         for method in ("hpa", "sra")
         for limit in (1, 4)
         for epsilon in ("0.5", "1")
@@ -174,11 +174,13 @@ def fails(bench: Bench, trial: Trial) -> Iterator[Number]:
 
 
 def test_a_bug_is_not_taken_for_a_refusal(log: EventLog, tmp_path: Path) -> None:
-    broken = [Trial.of("log", "x", epsilon="1", function=f"{__name__}:fails", run=run) for run in range(2)]
+    broken = [
+        Trial.for_dataset("log", "x", epsilon="1", function=f"{__name__}:fails", run=run) for run in range(2)
+    ]
     with pytest.raises(ZeroDivisionError, match="a bug"):
         run_grid(TrialGrid(logs={"log": log}, trials=broken), tmp_path / "parts", processes=1)
     assert not (tmp_path / "parts").exists()
-    cut = [Trial.of("log", "x", epsilon="1", function=f"{__name__}:damaged")]
+    cut = [Trial.for_dataset("log", "x", epsilon="1", function=f"{__name__}:damaged")]
     with pytest.raises(DataError, match="changed"):
         run_grid(TrialGrid(logs={"log": log}, trials=cut), tmp_path / "parts", processes=1)
 
@@ -186,7 +188,9 @@ def test_a_bug_is_not_taken_for_a_refusal(log: EventLog, tmp_path: Path) -> None
 def test_a_killed_worker_is_no_bug_of_ours(log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "out_of_memory.py").write_text("import os\ndef dies(bench, trial):\n    os._exit(9)\n")
     monkeypatch.syspath_prepend(tmp_path)
-    dying = [Trial.of("log", "x", epsilon="1", function="out_of_memory:dies", run=run) for run in range(2)]
+    dying = [
+        Trial.for_dataset("log", "x", epsilon="1", function="out_of_memory:dies", run=run) for run in range(2)
+    ]
     with pytest.raises(SurroundingsError, match="use fewer processes"):
         run_grid(TrialGrid(logs={"log": log}, trials=dying), tmp_path / "parts", processes=2)
 
@@ -207,13 +211,13 @@ import sys
 from pathlib import Path
 from headcount.lab.compare.trial_grid import TrialGrid, run_grid
 from headcount.lab.compare.trials import Trial
-from headcount.lab.compare.measures import USUAL
+from headcount.lab.compare.metrics import USUAL
 from headcount.events.log import EventLog
 
 def table(folder, processes):
     log = EventLog.of([(f"u{n}", f"i{n * m % 40}") for n in range(900) for m in range(20)],
                       items=[f"i{n}" for n in range(40)])
-    trials = [Trial.of("log", "dpsense-s", epsilon="1", run=run) for run in range(24) for _ in range(12)]
+    trials = [Trial.for_dataset("log", "dpsense-s", epsilon="1", run=run) for run in range(24) for _ in range(12)]
     done = lambda stage, done, total: print(stage, done, flush=True)
     grid = TrialGrid(logs={"log": log}, trials=trials, measures=USUAL)
     return run_grid(grid, folder, processes=processes, progress=done)

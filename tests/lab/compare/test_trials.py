@@ -19,7 +19,7 @@ from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
 from headcount.lab.compare import metrics
 from headcount.lab.compare.caching_engine import CachingEngine
-from headcount.lab.compare.measures import USUAL, measure_tables
+from headcount.lab.compare.metrics import USUAL, measure_tables
 from headcount.lab.compare.trials import (
     Bench,
     Number,
@@ -49,13 +49,13 @@ def parameters_of(method: str) -> dict[str, Any]:
     return {}
 
 
-TRIALS = [Trial.of("log", name, epsilon=e, **parameters_of(name)) for name in METHODS for e in EPSILONS]
+TRIALS = [Trial.for_dataset("log", name, epsilon=e, **parameters_of(name)) for name in METHODS for e in EPSILONS]
 
 
 def bench(log: EventLog, *, kept_bytes: int = 1 << 20, run: int = 0, seed: int = 5) -> Bench:
     engine = LocalEngine(threads=1)
     reusing = CachingEngine(engine, run_name(seed, "log", run), kept_bytes)
-    return Bench(log, Truth.of(log, engine), reusing, seed)
+    return Bench(log, Truth.count(log, engine), reusing, seed)
 
 
 def numbers(on: Bench, trials: Iterable[Trial]) -> list[dict[str, Any]]:
@@ -65,7 +65,7 @@ def numbers(on: Bench, trials: Iterable[Trial]) -> list[dict[str, Any]]:
 
 def test_the_truth_is_that_of_the_log(log: EventLog) -> None:
     rows = log.source.table.to_pylist()  # type: ignore[attr-defined]
-    truth = Truth.of(log, LocalEngine())
+    truth = Truth.count(log, LocalEngine())
     assert truth.users == len({row["user"] for row in rows})
     assert truth.records == len(rows)
     for place, item in enumerate(log.catalogue.ids):
@@ -94,8 +94,8 @@ def test_runs_draw_other_samples_and_other_noise(log: EventLog) -> None:
         for engine in (first, again, second)
     ]
     assert counts[0] == counts[1] != counts[2]
-    values = [numbers(bench(log, run=run), [Trial.of("log", "sra", epsilon="1", limit=99, run=run)])[0]["value"]
-              for run in range(3)]  # fmt: skip
+    trials = [Trial.for_dataset("log", "sra", epsilon="1", limit=99, run=run) for run in range(3)]
+    values = [numbers(bench(log, run=trial.run), [trial])[0]["value"] for trial in trials]
     assert len(set(values)) == 3
 
 
@@ -106,12 +106,12 @@ def test_noise_hangs_on_everything_but_the_label(log: EventLog) -> None:
 
     def key(**changed: Any) -> bytes:
         given: dict[str, Any] = {**plain, **changed}
-        return on.noise(Trial.of(given.pop("dataset"), given.pop("method"), **given)).key()
+        return on.noise(Trial.for_dataset(given.pop("dataset"), given.pop("method"), **given)).key()
 
     drawn = [key(), *(key(**{name: value}) for name, value in others.items())]
     assert len(set(drawn)) == len(drawn)
     assert key(label="SRA as in figure 7") == key() == drawn[0]
-    assert bench(log, seed=6).noise(Trial.of("log", "sra", epsilon="1", limit=2)).key() != drawn[0]
+    assert bench(log, seed=6).noise(Trial.for_dataset("log", "sra", epsilon="1", limit=2)).key() != drawn[0]
 
 
 def test_a_trial_that_asks_twice_gets_two_samples(log: EventLog) -> None:
@@ -185,18 +185,18 @@ def test_memory_stays_bounded(log: EventLog) -> None:
 
 def test_a_release_is_that_of_the_method_itself(log: EventLog) -> None:
     """With a plain engine a trial is the method's own release, number by number."""
-    trial = Trial.of("log", "sra", epsilon="1", limit=3)
-    plain = Bench(log, Truth.of(log, LocalEngine()), LocalEngine(), 5)
+    trial = Trial.for_dataset("log", "sra", epsilon="1", limit=3)
+    plain = Bench(log, Truth.count(log, LocalEngine()), LocalEngine(), 5)
     direct = build("sra", {"limit": 3}).release(log, Grant("1"), SeededNoise(seed_of(5, trial.identity)))
     assert plain.release(trial).edges == direct.edges
     assert plain.release(trial).simulated
 
 
 def test_a_method_that_refuses_says_why(log: EventLog) -> None:
-    (row,) = measured(bench(log), Trial.of("log", "sra", epsilon="1"), USUAL)
+    (row,) = measured(bench(log), Trial.for_dataset("log", "sra", epsilon="1"), USUAL)
     assert "needs --limit" in row["refused"]
     assert "value" not in row
-    (row,) = measured(bench(log), Trial.of("log", "nope", epsilon="1"), USUAL)
+    (row,) = measured(bench(log), Trial.for_dataset("log", "nope", epsilon="1"), USUAL)
     assert "not known" in row["refused"]
 
 
@@ -214,7 +214,7 @@ def users_of(on: Bench, trial: Trial) -> Iterator[Number]:
 
 
 def test_measures_are_numbers_or_rows(log: EventLog) -> None:
-    trial = Trial.of("log", "dpsense", epsilon="1")
+    trial = Trial.for_dataset("log", "dpsense", epsilon="1")
     rows = list(measured(bench(log), trial, {"top": top_three, "θ": chosen_theta}))
     assert [row["k"] for row in rows] == [1, 2, 3, None]
     assert all(row["key"] for row in rows[:3])
@@ -223,18 +223,18 @@ def test_measures_are_numbers_or_rows(log: EventLog) -> None:
 
 
 def test_a_trial_may_run_any_function(log: EventLog) -> None:
-    trial = Trial.of("log", "users", epsilon="1", function=f"{__name__}:users_of", times=2)
+    trial = Trial.for_dataset("log", "users", epsilon="1", function=f"{__name__}:users_of", times=2)
     (row,) = measured(bench(log), trial, {})
     assert (row["metric"], row["value"]) == ("users", 80.0)
 
 
 def test_the_noise_of_papers_outlives_a_move_of_their_code() -> None:
-    trial = Trial.of("log", "cim", epsilon="1", function="headcount.lab.replicate.cim:answered")
+    trial = Trial.for_dataset("log", "cim", epsilon="1", function="headcount.lab.replicate.cim:answered")
     assert '"function":"headcount.lab.papers.cim:answered"' in trial.identity
 
 
 def test_usual_measures_are_the_metrics(log: EventLog) -> None:
-    on, trial = bench(log), Trial.of("log", "sra", epsilon="1", limit=2)
+    on, trial = bench(log), Trial.for_dataset("log", "sra", epsilon="1", limit=2)
     release = on.release(trial)
     on.engine.begin()  # type: ignore[attr-defined]
     rows = {(row["metric"], row["table"]): row["value"] for row in measured(on, trial, USUAL)}
@@ -249,7 +249,7 @@ def test_usual_measures_are_the_metrics(log: EventLog) -> None:
 
 def test_measures_have_stable_names() -> None:
     named = reference_of(partial(measure_tables, metrics.kl_divergence))
-    assert named == "headcount.lab.compare.measures:measure_tables(headcount.lab.compare.metrics:kl_divergence)"
+    assert named == "headcount.lab.compare.metrics:measure_tables(headcount.lab.compare.metrics:kl_divergence)"
     with pytest.raises(ValueError, match="another process"):
         reference_of(lambda: 1)
     assert resolve_reference("numpy:float64") is np.float64

@@ -137,8 +137,7 @@ PUBLISHED: dict[str, Published] = {
     "netflix": Published(papers.netflix, NETFLIX),
     "netflix-extract": Published(papers.netflix, NETFLIX),
     "pubmed": Published(
-        texts({"docword.pubmed.txt.gz": "3\n141043\n3\n1 5 2\n1 141043 1\n3 5 1\n"}),
-        [(1, 5), (1, 141043), (3, 5)],
+        texts({"docword.pubmed.txt.gz": "3\n141043\n3\n1 5 2\n1 141043 1\n3 5 1\n"}), [(1, 5), (1, 141043), (3, 5)]
     ),
 }
 """By the name of the data set."""

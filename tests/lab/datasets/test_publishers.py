@@ -145,7 +145,7 @@ def test_films_that_few_users_rated_and_users_with_enough_of_them(monkeypatch: p
     stars = table.cast(pa.schema([("user", pa.int32()), ("item", pa.int32())]))
     stars = stars.append_column("rating", pa.array([5] * len(pairs), pa.int8()))
     stars = stars.append_column("date", pa.array([0] * len(pairs), pa.int32()).cast(pa.date32()))
-    kept = Parsed(large.rarely_rated(Parsed.of(stars).source)).table
+    kept = Parsed(large.rarely_rated(Parsed.from_table(stars).source)).table
     # film 1 has too many, 5 too few; then 5 and 6 have one film left, so that film 4 has one person, and so on
     assert sorted(zip(kept["user"].to_pylist(), kept["item"].to_pylist(), strict=True)) == [
         (1, 2), (1, 3), (2, 2), (2, 3),
@@ -166,7 +166,7 @@ def test_large_files_are_read_block_by_block(tmp_path: Path, monkeypatch: pytest
     for source, sizes in ((netflix, Sizes(435, 29, 29)), (pubmed, Sizes(236, 59, 4))):
         batches = list(source.batches(["user", "item"]))
         assert max(batch.num_rows for batch in batches) < 20
-        assert Census.of(source).sizes == sizes
+        assert Census.count(source).sizes == sizes
     table = Parsed(netflix).table
     assert Counter(table["item"].to_pylist()) == {film: film for film in range(1, 30)}
 

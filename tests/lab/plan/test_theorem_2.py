@@ -56,7 +56,7 @@ def test_it_rises_with_epsilon_only_where_items_have_records() -> None:
 def test_every_user_is_taken_for_the_average_user() -> None:
     """Half have 10 and half 30 records: 20 each, and the items as popular as they were."""
     shape = TableShape(EstimatedActivity(np.array([10.0, 30.0]), np.array([50.0, 50.0])), 8)
-    alike = Alike.of(shape)
+    alike = Alike.from_shape(shape)
     assert (alike.users, alike.records) == (100, 20)
     assert alike.copies @ alike.popularities == pytest.approx(1.0)
     assert alike.popularities.tolist() == pytest.approx(zipf(8)[1].tolist())

@@ -93,7 +93,7 @@ def test_a_forecast_from_a_release_is_near_what_the_commands_find(tmp_path: Path
 def test_a_synthetic_log_has_the_given_figures() -> None:
     activity, shares = lognormal_activity(5000, 6, 60), shifted_zipf_shares(300, 20.0, 0.8)
     log = log_like(activity, shares, people=5000, distinct=True, contexts=3)
-    truth = Truth.of(log, LocalEngine())
+    truth = Truth.count(log, LocalEngine())
     assert truth.users == 5000
     assert truth.items.sum() == pytest.approx(activity.total_records, rel=0.03)
     assert np.sort(truth.items)[::-1][:50] == pytest.approx(shares[:50] * truth.items.sum(), rel=0.15)
@@ -105,7 +105,7 @@ def test_a_synthetic_log_has_the_given_figures() -> None:
 def test_the_popularity_curve_passes_through_the_given_point() -> None:
     activity = EstimatedActivity(np.array([1.0, 30.0]), np.array([3000.0, 1000.0]))
     law = shares_through(200, 5, share_for(activity, 900), 1 / 3)
-    people = np.sort(Truth.of(log_like(activity, law, people=4000, distinct=True), LocalEngine()).items)[::-1]
+    people = np.sort(Truth.count(log_like(activity, law, people=4000, distinct=True), LocalEngine()).items)[::-1]
     assert people[4] == pytest.approx(900, rel=0.1)
     assert people[0] > people[4] > people[9]
 
@@ -153,7 +153,7 @@ def test_fewer_users_have_more_rho_by_the_square() -> None:
     """Noise that costs ρ is smaller by as much as there are fewer people."""
     price, synthetic = (
         Cost.of("0.5", "1e-6"),
-        _SyntheticLog.of(figures(), popularity_distributions(figures(), 5, None)[0]),
+        _SyntheticLog.from_figures(figures(), popularity_distributions(figures(), 5, None)[0]),
     )
     assert replace(synthetic, stands_for=1.0)._scaled(price) == price.epsilon
     scaled = Cost.of(replace(synthetic, stands_for=3.0)._scaled(price), "1e-6")

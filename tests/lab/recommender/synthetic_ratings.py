@@ -15,7 +15,7 @@ def ratings(seed: int = 1, users: int = 30, items: int = 12, share: float = 0.4,
     draws = np.random.Generator(np.random.PCG64(seed))
     who, what = np.nonzero(draws.random((users, items)) < share)
     values = 1 + step * draws.integers(0, round(4 / step) + 1, who.size)
-    return Ratings.of(who, what, values, n_items=items, n_users=users)
+    return Ratings.from_pairs(who, what, values, n_items=items, n_users=users)
 
 
 def log_of(ratings: Ratings, labels: list[str] | None = None) -> EventLog:

@@ -27,7 +27,7 @@ TABLE = [
 def ratings_of(table: Sequence[Sequence[float]]) -> Ratings:
     dense = np.array(table, dtype=float)
     users, items = np.nonzero(dense)
-    return Ratings.of(users, items, dense[users, items], n_items=dense.shape[1], n_users=dense.shape[0])
+    return Ratings.from_pairs(users, items, dense[users, items], n_items=dense.shape[1], n_users=dense.shape[0])
 
 
 def ask(*pairs: tuple[int, int]) -> Queries:

@@ -54,7 +54,7 @@ def test_sensitivity_bounds_every_change_and_never_exceeds_the_global_one(metric
 def test_a_case_by_hand() -> None:
     """Two items, three co-raters: (4, 5), (2, 1), (3, 3); a fourth user rated one alone and does not count."""
     users, items, values = [0, 0, 1, 1, 2, 2, 3], [0, 1, 0, 1, 0, 1, 0], [4, 5, 2, 1, 3, 3, 5]
-    ratings = Ratings.of(users, items, values, n_items=2)
+    ratings = Ratings.from_pairs(users, items, values, n_items=2)
     assert similarity(ratings, "pcc").values[0, 1] == pytest.approx(1.0)
     assert similarity(ratings, "cos").values[0, 1] == pytest.approx(31 / np.sqrt(29 * 35))
     assert similarity(ratings, "cos").values[0, 0] == 0.0

@@ -9,8 +9,7 @@ import pytest
 
 from headcount.errors import AbsentError
 from headcount.lab.compare import trial_grid as grids
-from headcount.lab.replicate.all_papers import clear_all, reproduce_all
-from headcount.lab.replicate.registry import PAPERS
+from headcount.lab.replicate.all_papers import PAPERS, clear_all, reproduce_all
 from tests.lab.replicate import papers
 
 SOME = {name: PAPERS[name] for name in ("kellaris", "dpsense", "cim")}

@@ -11,13 +11,13 @@ import pytest
 
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
-from headcount.lab.as_published.queries.cim import Iterated
+from headcount.lab.as_published.cim import Iterated
 from headcount.lab.compare.trials import Bench, Trial, Truth
 from headcount.lab.datasets.by_name import load
 from headcount.lab.replicate import cim
-from headcount.lab.replicate.cim_coupling import by_pearson, declared
+from headcount.lab.replicate.all_papers import PAPERS
+from headcount.lab.replicate.cim import by_pearson, declared
 from headcount.lab.replicate.paper import Effort
-from headcount.lab.replicate.registry import PAPERS
 
 DATA = Path(os.environ.get("HEADCOUNT_DATA", "none"))
 
@@ -50,12 +50,12 @@ def bench(name: str = "NetTrace") -> Bench:
     items = np.minimum(draw.zipf(1.3, 400), cells) - 1
     log = EventLog.of([(who, int(item)) for who, item in enumerate(items)], items=list(range(cells)))
     engine = LocalEngine(threads=1)
-    return Bench(log, Truth.of(log, engine), engine, 1)
+    return Bench(log, Truth.count(log, engine), engine, 1)
 
 
 @pytest.mark.parametrize("method", ["CIM&CS", "LM&CS", "LM&GS", "histogram"])
 def test_every_method_is_measured(method: str) -> None:
-    trial = Trial.of("NetTrace", method, epsilon="1", threshold=0.3, eta=7.0)
+    trial = Trial.for_dataset("NetTrace", method, epsilon="1", threshold=0.3, eta=7.0)
     rows = {row.metric: row.value for row in cim.answered(bench("NetTrace"), trial)}
     assert {"MSE", "mean error"} <= set(rows)
     assert ("updates" in rows) == (method == "CIM&CS")
@@ -67,7 +67,7 @@ def test_every_method_is_measured(method: str) -> None:
 
 def measured(name: str, **parameters: Any) -> dict[str, float]:
     usual: dict[str, Any] = {"threshold": 0.3, "eta": 7.0}
-    trial = Trial.of(name, "CIM&CS", epsilon="1", **usual | parameters)
+    trial = Trial.for_dataset(name, "CIM&CS", epsilon="1", **usual | parameters)
     return {row.metric: row.value for row in cim.answered(bench(name), trial)}
 
 
@@ -121,7 +121,10 @@ def test_scales_that_figures_of_the_thesis_imply() -> None:
 
 
 def test_every_round_gets_its_part_of_epsilon() -> None:
-    rows = {row.metric: row.value for row in cim.rounds(bench("NetTrace"), Trial.of("NetTrace", "x", epsilon="1"))}
+    rows = {
+        row.metric: row.value
+        for row in cim.rounds(bench("NetTrace"), Trial.for_dataset("NetTrace", "x", epsilon="1"))
+    }
     assert rows["ε₀ / ε"] == pytest.approx(49 * 0.36 / np.log(4096))
     assert rows["true ε of all rounds, over ε"] > 10_000
 
@@ -148,7 +151,7 @@ def test_the_data_are_as_large_as_the_thesis_says() -> None:
 @pytest.mark.skipif(not (DATA / "uci-adult.parquet").is_file(), reason="HEADCOUNT_DATA has no uci-adult")
 def test_the_uniform_table_is_as_far_off_as_where_figure_5_4_ends() -> None:
     log = load("uci-adult-hours", DATA).log
-    counts = Truth.of(log, LocalEngine(threads=1)).items.astype(np.int64)
+    counts = Truth.count(log, LocalEngine(threads=1)).items.astype(np.int64)
     table = cim.query_table(counts.tobytes())
     uniform = table.queries.sizes / 99
     assert np.mean((table.exact - uniform) ** 2) == pytest.approx(0.0582, abs=0.001)

@@ -11,10 +11,10 @@ from headcount.lab.datasets import by_name, large
 from headcount.lab.datasets.by_name import Kind, form_of
 from headcount.lab.datasets.entries import ENTRIES
 from headcount.lab.replicate import paper
+from headcount.lab.replicate.all_papers import PAPERS
 from headcount.lab.replicate.claims.claims import Claims, PaperData, Preferred, parse_claims
 from headcount.lab.replicate.claims.verdicts import Verdict, judge_all
 from headcount.lab.replicate.paper import at_hand, gather, reproduce
-from headcount.lab.replicate.registry import PAPERS
 from headcount.lab.replicate.results import Results, Row, table_of
 from tests.lab.datasets.publishers import PUBLISHED
 from tests.lab.replicate import papers

@@ -37,7 +37,7 @@ def on() -> Bench:
     heavy = [(f"b{n}", item) for n in range(10) for item in ITEMS[:4]]
     log = replace(EventLog.of([*light, *heavy, *light], items=ITEMS), counting="users")
     engine = LocalEngine(threads=1)
-    return Bench(log, Truth.of(log, engine), engine, seed=1)
+    return Bench(log, Truth.count(log, engine), engine, seed=1)
 
 
 def settings(datasets: dict[str, Dataset], experiment: str, effort: Effort = USUAL) -> list[Setting]:
@@ -80,7 +80,7 @@ def test_the_grid_goes_beyond_what_the_paper_finds_best(datasets: dict[str, Data
 
 
 def fixed(on: Bench, theta: int, epsilon: str) -> dict[str, float]:
-    trial = Trial.of("log", "dpsense", epsilon=epsilon, theta=theta)
+    trial = Trial.for_dataset("log", "dpsense", epsilon=epsilon, theta=theta)
     return {row.metric: row.value for row in dpsense.fixed(on, trial)}
 
 
@@ -103,7 +103,7 @@ def test_negative_counts_are_set_to_zero(on: Bench) -> None:
 
 @pytest.mark.parametrize("epsilon", ["2", "0.1"])
 def test_a_tenth_for_the_choice_is_dpsense_itself(on: Bench, epsilon: str) -> None:
-    trial = Trial.of("log", "dpsense-published", epsilon=epsilon, choice="0.1")
+    trial = Trial.for_dataset("log", "dpsense-published", epsilon=epsilon, choice="0.1")
     [row] = dpsense.divided(on, trial)
     release = build("dpsense-published", {}).release(on.log, Grant(epsilon), on.noise(trial), on.engine)
     [mae] = [metric_row.value for metric_row in dpsense.compared(on.truth, release) if metric_row.metric == "MAE"]
@@ -114,14 +114,17 @@ def test_another_budget_split_leaves_the_rest_for_the_counts(on: Bench) -> None:
     """With almost all of ε for the choice the counts drown: the mean of 40 runs is far above."""
 
     def average(choice: str) -> float:
-        trials = [Trial.of("log", "dpsense-published", epsilon="20", run=run, choice=choice) for run in range(40)]
+        trials = [
+            Trial.for_dataset("log", "dpsense-published", epsilon="20", run=run, choice=choice)
+            for run in range(40)
+        ]
         return float(np.mean([row.value for trial in trials for row in dpsense.divided(on, trial)]))
 
     assert average("0.99") > 3 * average("0.5")
 
 
 def test_what_is_chosen_becomes_rows_of_its_own(on: Bench) -> None:
-    release = on.release(Trial.of("log", "dpsense-s-published", epsilon="500000"))
+    release = on.release(Trial.for_dataset("log", "dpsense-s-published", epsilon="500000"))
     metrics = {(row.metric, row.k): row.value for row in dpsense.compared(on.truth, release)}
     assert (metrics["theta", None], metrics["alpha", None]) == (4, 1)
     assert metrics["MAE", None] == pytest.approx(0, abs=0.01)

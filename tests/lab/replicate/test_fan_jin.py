@@ -20,8 +20,7 @@ from headcount.lab.compare.trial_grid import SCHEMA
 from headcount.lab.compare.trials import Bench, Trial, Truth
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.replicate import fan_jin
-from headcount.lab.replicate.fan_jin import FAN_JIN, YOUNG_MEN
-from headcount.lab.replicate.fan_jin_lists import lists
+from headcount.lab.replicate.fan_jin import FAN_JIN, YOUNG_MEN, lists
 from headcount.lab.replicate.paper import Effort, Setting, gather, reproduce, tidy
 from headcount.lab.replicate.results import MissingResultError, Row, table_of
 from headcount.methods.registry import build
@@ -135,7 +134,7 @@ def films() -> EventLog:
 
 def bench(log: EventLog) -> Bench:
     engine = LocalEngine(threads=1)
-    return Bench(log, Truth.of(log, engine), engine, seed=1)
+    return Bench(log, Truth.count(log, engine), engine, seed=1)
 
 
 def rows(results: object) -> dict[tuple[str, str | None, int | None], float]:
@@ -144,7 +143,7 @@ def rows(results: object) -> dict[tuple[str, str | None, int | None], float]:
 
 def test_an_exact_release_is_perfect() -> None:
     on = bench(films())
-    release = on.release(Trial.of("films", "sra", epsilon="5000", limit=99))
+    release = on.release(Trial.for_dataset("films", "sra", epsilon="5000", limit=99))
     metrics = rows(row for row in fan_jin.compared(on.truth, release) if row.key is None)
     assert metrics["MSE", "items", None] == pytest.approx(0)
     assert metrics["MSE", "edges", None] == pytest.approx(0)
@@ -156,7 +155,7 @@ def test_an_exact_release_is_perfect() -> None:
 def test_the_unknown_context_is_left_out() -> None:
     """A count there would be an error of the release, but the paper has no such cell."""
     on = bench(films())
-    release = on.release(Trial.of("films", "sra", epsilon="5000", limit=99))
+    release = on.release(Trial.for_dataset("films", "sra", epsilon="5000", limit=99))
     edges = release.edges
     spoilt = [999.0 if row["context"] is None else row["count"] for row in edges.to_pylist()]
     place = edges.column_names.index("count")
@@ -182,7 +181,7 @@ def test_samples_keep_the_contribution_bound_of_every_user(datasets: dict[str, D
     records_per_user = on.engine.measure(on.log, ActivityHistogram("edges", 100), bytes(16)).sensitive_values
     kept = float((np.minimum(np.arange(1, 101), 4) * records_per_user).sum() / on.truth.records)
     for method in ("sra", "hpa-published"):
-        trial = Trial.of("Foursquare", method, epsilon="0.1", limit=4)
+        trial = Trial.for_dataset("Foursquare", method, epsilon="0.1", limit=4)
         metrics = rows(fan_jin.sampled(on, trial))
         assert metrics["share of records", "items", None] == pytest.approx(kept)
         week = [metrics["share of records", "edges", day] for day in range(1, 8)]
@@ -195,7 +194,9 @@ def test_samples_keep_the_contribution_bound_of_every_user(datasets: dict[str, D
 def test_hand_picked_samples_hold_what_is_popular(datasets: dict[str, Dataset]) -> None:
     on = bench(datasets["Gowalla"].log)
     sampled = {
-        method: fan_jin._sample(on, Trial.of("Gowalla", method, epsilon="500", limit=2)).items.sensitive_values
+        method: fan_jin._sample(
+            on, Trial.for_dataset("Gowalla", method, epsilon="500", limit=2)
+        ).items.sensitive_values
         for method in ("sra", "hpa-published")
     }
     assert sampled["hpa-published"][:3].sum() > sampled["sra"][:3].sum()
@@ -204,7 +205,7 @@ def test_hand_picked_samples_hold_what_is_popular(datasets: dict[str, Dataset]) 
 def test_scores_without_noise_find_everything(datasets: dict[str, Dataset]) -> None:
     log = EventLog.of([(f"u{n}", f"i{item}") for item in range(9) for n in range(20 - item)],
                       items=[f"i{item}" for item in range(9)])  # fmt: skip
-    metrics = rows(fan_jin.scored(bench(log), Trial.of("log", "hpa-published", epsilon="5000")))
+    metrics = rows(fan_jin.scored(bench(log), Trial.for_dataset("log", "hpa-published", epsilon="5000")))
     assert metrics["precision", "items", 10] == 1
     assert [k for _, _, k in metrics] == list(fan_jin.SCORE_TOPS)
 
@@ -216,7 +217,7 @@ def test_eq_22_is_right_for_equal_users_alone() -> None:
     ratios = []
     for visits in (alike, uneven):
         log = EventLog.of(visits, items=list(range(5)))
-        metrics = rows(fan_jin.by_theorem_2(bench(log), Trial.of("log", "sra", epsilon="4")))
+        metrics = rows(fan_jin.by_theorem_2(bench(log), Trial.for_dataset("log", "sra", epsilon="4")))
         assert metrics["limit", "items", None] == 4
         ratios.append(metrics["MSE over the smallest", "items", None])
     assert ratios[0] < 3
@@ -225,7 +226,9 @@ def test_eq_22_is_right_for_equal_users_alone() -> None:
 
 def test_facts_of_a_log(datasets: dict[str, Dataset]) -> None:
     on = bench(films())
-    metrics = rows(row for row in fan_jin.facts(on, Trial.of("films", "log", epsilon="1")) if row.key is None)
+    metrics = rows(
+        row for row in fan_jin.facts(on, Trial.for_dataset("films", "log", epsilon="1")) if row.key is None
+    )
     assert metrics["users", "items", None] == 25
     assert metrics["records", "items", None] == on.truth.items.sum()
     assert metrics["most records of a user", "items", None] == 12

@@ -13,9 +13,9 @@ from headcount.events.log import EventLog
 from headcount.lab.compare.trials import Bench, Trial, Truth
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.replicate import kellaris
+from headcount.lab.replicate.all_papers import PAPERS
 from headcount.lab.replicate.kellaris import KELLARIS
 from headcount.lab.replicate.paper import Effort, Setting, gather
-from headcount.lab.replicate.registry import PAPERS
 from headcount.lab.replicate.results import Results, Row, table_of
 from headcount.methods.registry import build
 from tests.lab.replicate import papers
@@ -35,7 +35,7 @@ def settings(datasets: dict[str, Dataset], experiment: str, effort: Effort = USU
 
 def bench(log: EventLog) -> Bench:
     engine = LocalEngine(threads=1)
-    return Bench(log, Truth.of(log, engine), engine, seed=1)
+    return Bench(log, Truth.count(log, engine), engine, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_users_are_counted_once_an_item(tmp_path: Path) -> None:
 def test_errors_are_those_of_the_paper() -> None:
     log = EventLog.of([(f"u{n}", "tea") for n in range(4)], items=["rye", "tea"])
     on = bench(log)
-    release = on.release(Trial.of("log", "lpa", epsilon="5000", limit=1))
+    release = on.release(Trial.for_dataset("log", "lpa", epsilon="5000", limit=1))
     release.tables["items"] = release.items.set_column(  # type: ignore[index]
         release.items.column_names.index("count"), "count", [[3.0, 6.0]]
     )
@@ -94,7 +94,7 @@ def test_errors_are_those_of_the_paper() -> None:
 
 
 def tuned(on: Bench, sizes: int = 300) -> tuple[dict[str, float], dict[str, dict[int, float]], Trial]:
-    trial = Trial.of("Checkin", GS, epsilon="0.693147", sizes=sizes)
+    trial = Trial.for_dataset("Checkin", GS, epsilon="0.693147", sizes=sizes)
     single: dict[str, float] = {}
     curves: dict[str, dict[int, float]] = {}
     for row in kellaris.tuned(on, trial):

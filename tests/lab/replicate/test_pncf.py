@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 
 from headcount.engines.local.engine import LocalEngine
-from headcount.lab.as_published.recommender.pncf_operations import Mechanism
-from headcount.lab.compare.splits import split_one_per_user
+from headcount.lab.as_published.pncf_operations import Mechanism
 from headcount.lab.compare.trials import Bench, Trial, Truth, run_name, seed_of
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.recommender import neighbourhood as plain
+from headcount.lab.recommender.candidates import split_one_per_user
 from headcount.lab.replicate import pncf
 from headcount.lab.replicate.paper import Effort, gather
 from headcount.lab.replicate.pncf import PNCF, measured, neighbourhood, ratings_in, settings, with_ratings
-from headcount.lab.replicate.pncf_rows import MOST, derived, paired
-from headcount.lab.replicate.pncf_tables import KS, tables
+from headcount.lab.replicate.pncf_rows import KS, MOST, derived, paired, tables
 from headcount.lab.replicate.results import Results, Row, table_of
 from tests.lab.replicate import papers
 
@@ -34,11 +33,11 @@ def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Dataset]:
 @pytest.fixture(scope="module")
 def bench(datasets: dict[str, Dataset]) -> Bench:
     log, engine = with_ratings(datasets["MovieLens"]), LocalEngine(threads=1)
-    return Bench(log, Truth.of(log, engine), engine, 7)
+    return Bench(log, Truth.count(log, engine), engine, 7)
 
 
 def trial(run: int = 0, epsilon: str = "1", **words: Any) -> Trial:
-    return Trial.of("MovieLens", "item-pcc", epsilon=epsilon, run=run, function="x:y", **words)
+    return Trial.for_dataset("MovieLens", "item-pcc", epsilon=epsilon, run=run, function="x:y", **words)
 
 
 def test_ratings_are_those_of_the_users_who_rated(datasets: dict[str, Dataset]) -> None:
@@ -88,9 +87,7 @@ def test_the_users_mean_needs_no_neighbours(bench: Bench) -> None:
     assert rows[0].value == rows[1].value > 0
 
 
-def test_the_settings_cover_all_configurations_and_quick_ones_fewer_epsilons(
-    datasets: dict[str, Dataset],
-) -> None:
+def test_the_settings_cover_all_configurations_and_quick_ones_fewer_epsilons(datasets: dict[str, Dataset]) -> None:
     usual, quick = (list(settings(effort, datasets)) for effort in (USUAL, QUICK))
     assert len(usual) > len(quick)
     names = {(setting.experiment, setting.method) for setting in usual}

@@ -10,7 +10,7 @@ import pytest
 
 from headcount.events.log import EventLog
 from headcount.events.tag_log import Tagging
-from headcount.lab.as_published.tags.pritop_operations import Replaced
+from headcount.lab.as_published.pritop_operations import Replaced
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.datasets.parsed import Sizes
 from headcount.lab.replicate import pritop

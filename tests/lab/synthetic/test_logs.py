@@ -251,11 +251,7 @@ def _netflix(seed: int, folder: Path) -> Any:
 
 @pytest.mark.parametrize(
     ("make", "expected"),
-    [
-        (_visits, "1ce10f02f857ac32"),
-        (_ratings, "9323df1e35f1ca95"),
-        (_netflix, "d6f483bc3a08b92a"),
-    ],
+    [(_visits, "1ce10f02f857ac32"), (_ratings, "9323df1e35f1ca95"), (_netflix, "d6f483bc3a08b92a")],
 )
 def test_the_seed_decides_every_row(make: Callable[[int, Path], Any], expected: str, tmp_path: Path) -> None:
     first, again, other = (digest(make(seed, tmp_path)) for seed in (7, 7, 8))

@@ -17,8 +17,8 @@ from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteL
 from headcount.accounting.zcdp import epsilon_for, rho_for
 from headcount.errors import UsageError
 from headcount.events.log import EventLog, read_events
-from headcount.lab.compare.splits import split_share_per_user
-from headcount.lab.recommender.in_memory import fit_ratings
+from headcount.lab.recommender.candidates import split_share_per_user
+from headcount.lab.recommender.neighbourhood import fit_ratings
 from headcount.lab.recommender.ratings import Ratings
 from headcount.methods.recommender.rating_model import PEOPLE_SHARE, RatingModel
 from headcount.methods.recommender.recommender import NeighbourModel
@@ -247,7 +247,7 @@ def test_error_on_movielens(epsilon: str, most: float) -> None:
     """The first 2,999 people of MovieLens-1M, one split; several are in benchmarks/quality/rating_models.py."""
     table = pq.read_table(Path(os.environ["HEADCOUNT_DATA"]) / "movielens-1m.parquet").drop_null()
     users = np.unique(table["user"].to_numpy(), return_inverse=True)[1]
-    ratings = Ratings.of(users, table["item"].to_numpy() - 1, table["rating"].to_numpy(), n_items=3_952)
+    ratings = Ratings.from_pairs(users, table["item"].to_numpy() - 1, table["rating"].to_numpy(), n_items=3_952)
     split = split_share_per_user(ratings, seed=0)
     model = fit_ratings(split.train, epsilon, DELTA, (1, 5), SeededNoise(0))
     predicted = np.concatenate(

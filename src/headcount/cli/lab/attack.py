@@ -82,8 +82,8 @@ def knn(**flags: Any) -> None:
         bar("reading ratings", 0, None)
         attack = _attack(flags)
         log = _log(flags)
-        from headcount.lab.attack.sybil_knn import mount
-        from headcount.lab.recommender.raw_ratings import ratings_of
+        from headcount.lab.attack import mount
+        from headcount.lab.recommender.ratings import ratings_of
 
         outcome = mount(ratings_of(log).ratings, _recommender(flags, log, attack.seed), attack, bar)
     result = {"attack": "knn", "method": flags["method"], **_settings(flags, attack), **outcome.to_json()}
@@ -113,7 +113,7 @@ def _looks(flags: Flags) -> Any:
 
 
 def _attack(flags: Flags) -> Any:
-    from headcount.lab.attack.sybil_knn import Attack
+    from headcount.lab.attack import Attack
 
     whole = {name: read_whole_number(flags[name], Parameter(name)) for name in ("victims", "known", "guesses")}
     fakes = read_whole_number(flags["fakes"] or str(_k(flags)), param.fakes)
@@ -149,9 +149,9 @@ def _log(flags: Flags) -> Any:
 
 def _recommender(flags: Flags, log: Any, seed: int) -> Any:
     from headcount.accounting.budget import amount, probability
-    from headcount.lab.as_published.recommender.pncf import Settings
-    from headcount.lab.as_published.recommender.pncf_operations import Mechanism
-    from headcount.lab.attack.recommenders import AsPublished, Plain, Private
+    from headcount.lab.as_published.pncf import Settings
+    from headcount.lab.as_published.pncf_operations import Mechanism
+    from headcount.lab.attack import AsPublished, Plain, Private
     from headcount.lab.recommender.neighbourhood import Neighbourhood
     from headcount.noise import SeededNoise
 

@@ -33,7 +33,7 @@ class _Papers(click.Command):
 
 
 def _listed() -> Iterator[tuple[str, str]]:
-    from headcount.lab.replicate.registry import PAPERS
+    from headcount.lab.replicate.all_papers import PAPERS
 
     for name, paper in PAPERS.items():
         reference = paper.claims.paper
@@ -104,9 +104,8 @@ def _check(paper: str | None) -> None:
 
 
 def _run(paper: str, folder: str | None, parts: Path, words: dict[str, Any]) -> Reproduction | AllReproductions:
-    from headcount.lab.replicate.all_papers import reproduce_all
+    from headcount.lab.replicate.all_papers import PAPERS, reproduce_all
     from headcount.lab.replicate.paper import reproduce
-    from headcount.lab.replicate.registry import PAPERS
 
     return (
         reproduce_all(folder, parts, **words) if paper == ALL else reproduce(PAPERS[paper], folder, parts, **words)
@@ -114,10 +113,10 @@ def _run(paper: str, folder: str | None, parts: Path, words: dict[str, Any]) -> 
 
 
 def _draw(done: Reproduction | AllReproductions, targets: dict[str, Path]) -> None:
-    from headcount.lab.replicate.pages import overview, page
+    from headcount.lab.replicate.pages import page
     from headcount.lab.replicate.paper import Reproduction
 
-    writers: dict[str, Any] = {"report": overview.write_all_pages, "plots": overview.write_all_plots}
+    writers: dict[str, Any] = {"report": page.write_all_pages, "plots": page.write_all_plots}
     if isinstance(done, Reproduction):
         writers = {"report": page.write_page, "plots": page.write_plots}
     for what, write in writers.items():

@@ -106,14 +106,7 @@ def crafted(limit: int) -> tuple[Pair, ...]:
             ((0, 1),),
             (0,) * (2 * limit + 1),
         ),
-        Pair(
-            "a blank",
-            "a person with a row that names no item beside one that does",
-            2,
-            ((0,), (0, 1)),
-            (0,),
-            1,
-        ),
+        Pair("a blank", "a person with a row that names no item beside one that does", 2, ((0,), (0, 1)), (0,), 1),
     )
 
 

@@ -7,11 +7,21 @@ Why its bound holds
     bounds of an audit hold together, but for the stated risk, whatever the target does.
 
     It can only find violations: that nothing is found does not prove a promise.
+
+The lower bound on ε
+    If an algorithm is (ε, δ)-differentially private, P(event | one log) ≤ e^ε P(event | its neighbour) + δ. Both
+    probabilities are enclosed by Clopper and Pearson's exact interval, so that the bound on ε holds with the
+    stated confidence, whatever the algorithm does.
+
+Reference
+    C. Clopper, E. Pearson. The use of confidence or fiducial limits illustrated in the case of the binomial.
+    Biometrika 1934.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
@@ -21,10 +31,86 @@ from typing import Any
 import numpy as np
 
 from headcount.lab.audit.adjacent_logs import Pair
-from headcount.lab.audit.epsilon_bounds import least_epsilon
 from headcount.lab.audit.outcome_sets import Observations, careful, choose_outcomes
 from headcount.lab.audit.targets_under_audit import Target
 from headcount.noise import OperatingSystemNoise, SeededNoise
+
+_ENOUGH = 1e-15
+_WIDTH = 1e-10  # of the interval that a quantile is enclosed in, relatively
+_MOST_TERMS = 20_000
+
+
+def lower_probability(hits: int, runs: int, risk: float) -> float:
+    """Return what a probability is at least, wrong with a chance of at most ``risk``.
+
+    >>> f"{lower_probability(50, 100, 0.025):.4f}", lower_probability(0, 100, 0.025)
+    ('0.3983', 0.0)
+    """
+    if not hits:
+        return 0.0
+    return _solved(hits, runs - hits + 1, risk, up=False)
+
+
+def upper_probability(hits: int, runs: int, risk: float) -> float:
+    """Return what a probability is at most, wrong with a chance of at most ``risk``.
+
+    >>> f"{upper_probability(0, 100, 0.025):.4f}"
+    '0.0362'
+    """
+    if hits >= runs:
+        return 1.0
+    return _solved(hits + 1, runs - hits, 1 - risk, up=True)
+
+
+def least_epsilon(hits: tuple[int, int], runs: tuple[int, int], delta: float, risk: float) -> float:
+    """Return what ε is at least, if an event happened that often with one log and with its neighbour.
+
+    >>> round(least_epsilon((5000, 1500), (10_000, 10_000), 0.0, 0.001), 3)
+    1.093
+    >>> least_epsilon((10, 11), (100, 100), 0.0, 0.001)
+    0.0
+    """
+    often = lower_probability(hits[0], runs[0], risk / 2) - delta
+    rarely = upper_probability(hits[1], runs[1], risk / 2)
+    return max(0.0, math.log(often / rarely)) if often > 0 else 0.0
+
+
+def _solved(a: float, b: float, chance: float, *, up: bool) -> float:
+    """Return the quantile of the beta law with parameters a and b, rounded to the safe side."""
+    low, high = 0.0, 1.0
+    while high - low > _WIDTH * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _beta_cdf(middle, a, b) < chance else (low, middle)
+    return high if up else low
+
+
+def _beta_cdf(x: float, a: float, b: float) -> float:
+    """Return the regularised incomplete beta function, by its continued fraction."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    if x < (a + 1) / (a + b + 2):
+        return math.exp(front) * _fraction(x, a, b) / a
+    return 1 - math.exp(front) * _fraction(1 - x, b, a) / b
+
+
+def _fraction(x: float, a: float, b: float) -> float:
+    """Evaluate the continued fraction from its front (Lentz's way)."""
+    tiny = 1e-300
+    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1) or tiny)
+    value = d
+    for m in range(1, _MOST_TERMS):
+        for term in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1 / (1 + term * d or tiny)
+            c = 1 + term / c or tiny
+            value *= c * d
+        if abs(c * d - 1) < _ENOUGH:
+            return value
+    raise ArithmeticError(f"the beta law with {a:g} and {b:g} was not worked out")
+
 
 CONFIDENCE = 0.999
 LOOKS = (0.1, 0.3, 0.6)
@@ -156,12 +242,12 @@ def audit(
     seed: int | None = 1,
     pool: Executor | None = None,
     progress: Progress | None = None,
-    found: Callable[[Finding], object] | None = None,
+    on_finding: Callable[[Finding], object] | None = None,
 ) -> Finding:
     """Attack a target with ``runs`` runs of each log of the most promising pairs.
 
-    Without a ``seed`` the operating system's randomness is used, as in real releases. ``found`` is told what is
-    known after each look; that holds just as the end does.
+    Without a ``seed`` the operating system's randomness is used, as in real releases. ``on_finding`` gets the
+    finding after each look, which holds just as the last one does.
 
     >>> from headcount.lab.audit.adjacent_logs import crafted
     >>> finding = audit(Target("sra", {"limit": 2}, copies=True), crafted(2)[:1], 20_000)
@@ -181,8 +267,8 @@ def audit(
             if progress is not None:
                 progress(f"auditing {target.shown}", done, expected)
         finding = Finding(target, tuple(attempts))
-        if found is not None:
-            found(finding)
+        if on_finding is not None:
+            on_finding(finding)
         if finding.violation:
             break
     return finding
@@ -214,7 +300,7 @@ def _judge(attempt: Attempt, fresh: dict[bool, Observations], delta: float, risk
     for present in (True, False):
         here, there = judged[present], judged[not present]
         for outcome in choose_outcomes(before[present], before[not present], OUTCOMES):
-            hits = int(outcome.of(here).sum()), int(outcome.of(there).sum())
+            hits = int(outcome.contains(here).sum()), int(outcome.contains(there).sum())
             runs = len(here), len(there)
             guess = careful(np.array(hits[:1]), runs[0], np.array(hits[1:]), runs[1])
             attempt.promise = max(attempt.promise, float(guess[0]))

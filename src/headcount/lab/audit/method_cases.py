@@ -12,9 +12,11 @@ be seen.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from importlib import resources
 from typing import Any
 
 from headcount.lab.audit import adjacent_logs
@@ -23,12 +25,19 @@ from headcount.lab.audit.adjacent_logs import Pair
 Pairs = Callable[[int], Iterable[Pair]]
 """Makes neighbours for a limit on a person's records."""
 
-_SAMPLE = "the other half is spent on a sample that is not published"
-_TOTAL = "what is fitted carries the noise of the total as well, which has a twentieth of ε"
-
-_SPREAD = (
-    "some is spent on a total, or what a person adds is spread over several numbers: no answer shows it alone"
-)
+_PAIRS: Mapping[str, Pairs] = {
+    "collectors": lambda _: adjacent_logs.collectors(),
+    "crowded": lambda limit: [adjacent_logs.crowded(limit)],
+    "measured": adjacent_logs.measured,
+    "new_item": lambda _: [Pair("a new item", "a person with the only record of ten items", 10, (), (0,))],
+    "raters_of_few_items": lambda _: (pair for pair in adjacent_logs.raters() if pair.items < 10),
+    "raters_of_several_items": lambda _: (pair for pair in adjacent_logs.raters() if pair.items > 3),
+    "refuting": lambda _: [adjacent_logs.refuting()],
+    "scattered": adjacent_logs.scattered,
+    "swaying": lambda limit: [adjacent_logs.swaying(limit)],
+    "visitors": lambda _: adjacent_logs.visitors(),
+}
+"""Pairs by the names that method_cases.toml has for them."""
 
 
 @dataclass(frozen=True)
@@ -60,104 +69,36 @@ class Case:
         return self.with_delta if delta and self.with_delta is not None else (self.visible, self.reason)
 
 
-CASES: Mapping[str, Case] = {
-    "adaptive": Case(
-        visible=Decimal("0.8"),
-        reason="some is spent on the histogram, and a count has noise of a group that the person is not in, too",
-        more=lambda limit: [adjacent_logs.crowded(limit)],
-        once=True,
-        runs=2_000,
-    ),
-    "lpa": Case(copies=True),
-    "sra": Case(copies=True),
-    "hpa": Case(
-        visible=Decimal("0.7"),
-        reason="the scores, which have nearly half, are not published, and show through what they choose alone",
-        more=lambda limit: [adjacent_logs.swaying(limit)],
-        copies=True,
-    ),
-    "lpa-published": Case(copies=True),
-    "hpa-published": Case(more=lambda limit: [adjacent_logs.swaying(limit)], copies=True),
-    "fpa": Case(visible=Decimal("0.9"), reason="the rest is spent on choosing the number of coefficients"),
-    "gs-s": Case(visible=Decimal("0.5"), reason=_SAMPLE),
-    "gs": Case(visible=Decimal("0.5"), reason=_SAMPLE),
-    "top-k": Case(
-        {"k": 1},
-        visible=Decimal("0.84"),
-        reason="of ten items that nobody else has, the person's is the first that much likelier",
-        with_delta=(
-            Decimal("0.35"),
-            "a single pick loses at most √(8ρ), which is less than half of ε; δ is for many of them",
-        ),
-        more=lambda _: [Pair("a new item", "a person with the only record of ten items", 10, (), (0,))],
-    ),
-    "selection": Case(visible=Decimal("0.8"), reason="of items that few people have, hardly any is selected"),
-    "quantiles": Case(
-        {"quantiles": (500,), "shares": {"users": "0.01", "records": "0.01", "sum": "0.01", "quantiles": "0.97"}},
-        visible=Decimal("0.4"),
-        reason="no value is much likelier than all others are, so that a few thousand runs show less than half",
-        only=adjacent_logs.measured,
-    ),
-    "private": Case(
-        {"relations": True},
-        visible=Decimal(0),
-        reason="what a person adds is spread over all items they rated: a few thousand runs show nothing of it",
-        runs=2_000,
-    ),
-    "visits": Case(
-        visible=Decimal(0),
-        reason="what a person adds is spread over ten items or more: a few thousand runs show nothing of it",
-        only=lambda _: adjacent_logs.visitors(),
-        rates=False,
-        runs=2_000,
-    ),
-    "co-counts": Case(
-        {"limit": 1, "items": adjacent_logs.PAIRED},
-        visible=Decimal("0.9"),
-        reason="the rest is spent on how many people have each item",
-        only=lambda _: adjacent_logs.collectors(),
-        rates=False,
-    ),
-    "pncf-published": Case(only=lambda _: (pair for pair in adjacent_logs.raters() if pair.items < 10)),
-    "pncf-predictions-published": Case(
-        {"by": "user", "asked": (("1", "3"),)},
-        only=lambda _: (pair for pair in adjacent_logs.raters() if pair.items > 3),
-    ),
-    "tag-model": Case(
-        visible=Decimal("0.55"),
-        reason="of tags measured twice the average is published, and some is spent on the number of people",
-    ),
-    "pritop-published": Case({"topics": 2}),
-    "auto": Case(
-        visible=Decimal("0.6"),
-        reason=_SPREAD,
-        more=lambda limit: [adjacent_logs.crowded(limit), *adjacent_logs.scattered(limit)],
-    ),
-    "histogram": Case(more=lambda limit: [adjacent_logs.crowded(limit)]),
-    "residuals": Case(
-        visible=Decimal("0.25"),
-        reason=_SPREAD,
-        more=lambda limit: [adjacent_logs.crowded(limit), *adjacent_logs.scattered(limit)],
-    ),
-    "mwem": Case(visible=Decimal(0), reason=_TOTAL, more=lambda limit: [adjacent_logs.crowded(limit)]),
-    "pairs": Case(
-        visible=Decimal(0),
-        reason="columns are made to sum to one total, and pairs are drawn towards what is expected of them",
-        more=lambda limit: [adjacent_logs.crowded(limit), *adjacent_logs.scattered(limit)],
-        runs=2_000,
-    ),
-    "pmw": Case(
-        {"updates": 1},
-        visible=Decimal(0),
-        reason=_TOTAL,
-        more=lambda limit: [adjacent_logs.crowded(limit), adjacent_logs.refuting()],
-        one_by_one=True,
-        runs=2_000,
-    ),
-    "cim-published": Case(
-        more=lambda limit: [adjacent_logs.crowded(limit), adjacent_logs.refuting()], one_by_one=True
-    ),
-}
+def parse_case(fields: Mapping[str, Any]) -> Case:
+    """Read one table of method_cases.toml.
+
+    >>> case = parse_case({"parameters": {"quantiles": [500]}, "visible": "0.4", "more": ["refuting"]})
+    >>> case.parameters, case.visible, case.more is not None
+    ({'quantiles': (500,)}, Decimal('0.4'), True)
+    """
+    parsed = dict(fields)
+    if "parameters" in fields:
+        parsed["parameters"] = {name: _frozen(value) for name, value in fields["parameters"].items()}
+    if "visible" in fields:
+        parsed["visible"] = Decimal(fields["visible"])
+    if "with_delta" in fields:
+        parsed["with_delta"] = Decimal(fields["with_delta"]["visible"]), fields["with_delta"]["reason"]
+    for role in ("more", "only"):
+        if role in fields:
+            parsed[role] = _joined([_PAIRS[name] for name in fields[role]])
+    return Case(**parsed)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def _joined(makers: list[Pairs]) -> Pairs:
+    return lambda limit: [pair for maker in makers for pair in maker(limit)]
+
+
+_LIST = resources.files("headcount.lab.audit").joinpath("method_cases.toml").read_text(encoding="utf-8")
+CASES: Mapping[str, Case] = {name: parse_case(fields) for name, fields in tomllib.loads(_LIST).items()}
 
 
 def case_of(name: str) -> Case:

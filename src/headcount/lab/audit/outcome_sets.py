@@ -93,7 +93,7 @@ class Score:
     centres: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     low_bit_of: int | None = None
 
-    def of(self, numbers: Floats) -> Floats:
+    def project(self, numbers: Floats) -> Floats:
         """Return the score of every run."""
         if self.low_bit_of is not None:
             return lowest_bit(numbers[:, self.low_bit_of])
@@ -108,7 +108,7 @@ class OutcomeSet:
     """What a run may come to: of some kinds, with a score on one side of a threshold, or both.
 
     >>> runs = Observations(np.array(["a", "a", "b"]), np.array([[1.0], [5.0], [9.0]]))
-    >>> OutcomeSet(kinds=("a",), score=Score("count 1", (1.0,)), threshold=5.0).of(runs).tolist()
+    >>> OutcomeSet(kinds=("a",), score=Score("count 1", (1.0,)), threshold=5.0).contains(runs).tolist()
     [False, True, False]
     """
 
@@ -117,14 +117,14 @@ class OutcomeSet:
     threshold: float = 0.0
     above: bool = True
 
-    def of(self, runs: Observations) -> Mask:
+    def contains(self, runs: Observations) -> Mask:
         """Say of every run whether it is in the set."""
         is_inside = np.ones(len(runs), dtype=bool) if self.kinds is None else np.isin(runs.kinds, self.kinds)
         if self.score is None:
             return is_inside
         if not runs.numbers.shape[1]:  # all of them failed
             return np.zeros(len(runs), dtype=bool)
-        scores = self.score.of(runs.numbers)
+        scores = self.score.project(runs.numbers)
         return np.asarray(is_inside & ((scores >= self.threshold) if self.above else (scores <= self.threshold)))
 
     def in_words(self) -> str:
@@ -189,7 +189,7 @@ def _best_thresholds(
         return
     there = there if there.shape[1] else np.empty((0, here.shape[1]))
     for score in _scores(here, there if len(there) else here, often.names):
-        ours, theirs = np.sort(score.of(here)), np.sort(score.of(there))
+        ours, theirs = np.sort(score.project(here)), np.sort(score.project(there))
         thresholds = np.unique(np.concatenate([_thresholds(side) for side in (ours, theirs) if len(side)]))
         for above in (True, False):
             if above:

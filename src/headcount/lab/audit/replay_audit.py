@@ -116,12 +116,7 @@ class ReplayFinding:
 
 
 def replay_audit(
-    target: Target,
-    pairs: Sequence[Pair],
-    *,
-    seed: int = 1,
-    patient: bool = True,
-    progress: Progress | None = None,
+    target: Target, pairs: Sequence[Pair], *, seed: int = 1, patient: bool = True, progress: Progress | None = None
 ) -> ReplayFinding:
     """Replay a target on both logs of every pair; if not ``patient``, only until one can be told apart.
 

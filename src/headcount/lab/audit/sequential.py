@@ -34,15 +34,7 @@ import numpy as np
 
 from headcount._internal.arrays import Floats
 from headcount.lab.audit.adjacent_logs import Pair
-from headcount.lab.audit.audit import (
-    CONFIDENCE,
-    Attempt,
-    Evidence,
-    Finding,
-    Progress,
-    expected_runs,
-    observed,
-)
+from headcount.lab.audit.audit import CONFIDENCE, Attempt, Evidence, Finding, Progress, expected_runs, observed
 from headcount.lab.audit.outcome_sets import Observations, OutcomeSet, careful, choose_outcomes
 from headcount.lab.audit.targets_under_audit import Target
 
@@ -120,7 +112,9 @@ class _Table:
         attempt, bets = self.attempt, self._collect_evidence(fresh)
         for direction, present in enumerate((True, False)):
             for place, outcome in enumerate(self.hopes[present]):
-                self.game.play(direction, place, (outcome.of(fresh[present]), outcome.of(fresh[not present])))
+                self.game.play(
+                    direction, place, (outcome.contains(fresh[present]), outcome.contains(fresh[not present]))
+                )
         self.game.settle()
         for present, side in fresh.items():
             attempt.past[present].append(side)
@@ -138,7 +132,7 @@ class _Table:
         evidence = []
         for present in (True, False):
             for outcome in self.hopes[present]:
-                masks = outcome.of(runs[present]), outcome.of(runs[not present])
+                masks = outcome.contains(runs[present]), outcome.contains(runs[not present])
                 hits = int(masks[0].sum()), int(masks[1].sum())
                 who = "with the person" if present else "without the person"
                 evidence.append(Evidence(outcome.in_words(), who, hits, (masks[0].size, masks[1].size), 0.0))
@@ -153,7 +147,7 @@ def audit_sequentially(
     seed: int | None = 1,
     pool: Executor | None = None,
     progress: Progress | None = None,
-    found: Callable[[Finding], object] | None = None,
+    on_finding: Callable[[Finding], object] | None = None,
     risk: float = 1 - CONFIDENCE,
 ) -> Finding:
     """Attack a target with at most as many runs in all as an audit of fixed size has, and stop when it is decided.
@@ -177,8 +171,8 @@ def audit_sequentially(
         left -= size
         if progress is not None:
             progress(f"auditing {target.shown}", whole - left, whole)
-        if found is not None:
-            found(finding)
+        if on_finding is not None:
+            on_finding(finding)
         if finding.violation or not left:
             return finding
 

@@ -43,7 +43,7 @@ class CachedLog(Protocol):
 def cache_log(log: EventLog, folder: Path, progress: Progress) -> CachedLog:
     """Put a log into a folder, or take the store that it is."""
     if log.selects:
-        return RawLog.of(log, folder)
+        return RawLog.from_log(log, folder)
     store = log.source.folder if isinstance(log.source, PackedSource) else pack(log, folder, progress=progress)
     return PackedLog(str(store), log.counting, log.context_of)
 
@@ -84,7 +84,7 @@ class RawLog:
     words: str
 
     @classmethod
-    def of(cls, log: EventLog, folder: Path) -> RawLog:
+    def from_log(cls, log: EventLog, folder: Path) -> RawLog:
         """Write the columns that are read, for their owner alone."""
         folder.mkdir(mode=0o700, parents=True)
         path = folder / "events.parquet"

@@ -37,6 +37,8 @@ Request = tuple[Any, ...]
 Described = tuple[Any, ...]
 
 KEPT_BYTES = 256 << 20
+_RECORDED_NAMES = {"SampleRecords(": "Sample(", "WeightToThreshold(": "Scale("}
+"""Bounds, and their names in recorded figures: the key of a sample follows from the recorded name."""
 
 
 @dataclass
@@ -78,12 +80,27 @@ class CachingEngine:
             self._kept.move_to_end(place)
             answer: Answer = self._kept[place][0]
             return answer
-        answer = make(hashlib.sha256(f"{self.run}|{(*request, number)!r}".encode()).digest()[:16])
+        answer = make(hashlib.sha256(f"{self.run}|{_recorded((*request, number))}".encode()).digest()[:16])
         self.counted += 1
         self._kept[place] = (answer, _size(answer))
         while len(self._kept) > 1 and sum(size for _, size in self._kept.values()) > self.kept_bytes:
             self._kept.popitem(last=False)
         return answer
+
+
+def _recorded(request: Request) -> str:
+    """Name a request as recorded figures do.
+
+    >>> from headcount.bounds import SampleRecords
+    >>> _recorded(("count", SampleRecords(3), 0))
+    "('count', Sample(limit=3), 0)"
+    >>> _recorded(("count", WeightToThreshold(3), 0))
+    "('count', Scale(limit=3, norm='l1', apart=False, among=None), 0)"
+    """
+    text = repr(request)
+    for name, recorded in _RECORDED_NAMES.items():
+        text = text.replace(name, recorded)
+    return text
 
 
 def _described(log: EventLog) -> Described:

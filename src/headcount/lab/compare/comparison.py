@@ -18,8 +18,7 @@ from headcount.engines.engine import Progress, silent
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from headcount.lab.compare.cached_logs import with_every_item
-from headcount.lab.compare.measures import USUAL
-from headcount.lab.compare.metrics import sanity_bound
+from headcount.lab.compare.metrics import USUAL, sanity_bound
 from headcount.lab.compare.study import CountStudy, Study
 from headcount.lab.compare.trial_grid import TrialGrid, run_grid
 from headcount.lab.compare.trials import Measure, Trial, Truth
@@ -49,7 +48,7 @@ class Comparison(CountStudy):
         for method in self.methods:
             for parameters in self.parameters(method):
                 for epsilon in self.exact_epsilons():
-                    yield Trial.of(dataset, method, epsilon=epsilon, **parameters)
+                    yield Trial.for_dataset(dataset, method, epsilon=epsilon, **parameters)
 
     @property
     def measures(self) -> Mapping[str, Measure]:
@@ -70,7 +69,7 @@ def compare(
     log = study.compared(log)
     grid = TrialGrid(logs={name: log}, trials=study.trials(name, log), measures=study.measures, seed=study.seed)
     table = run_grid(grid, parts, processes=processes, progress=progress)
-    truth = Truth.of(with_every_item(log), LocalEngine(progress=progress))
+    truth = Truth.count(with_every_item(log), LocalEngine(progress=progress))
     facts = Facts(
         what=study.what,
         name=name,

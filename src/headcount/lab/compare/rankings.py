@@ -22,8 +22,7 @@ from headcount.bounds.linear_maps import take_column
 from headcount.bounds.scores.candidate_scores import count_scores
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.lab.compare.measures import precision
-from headcount.lab.compare.metrics import check_top, listed_precision
+from headcount.lab.compare.metrics import check_top, listed_precision, precision
 from headcount.lab.compare.study import CountStudy
 from headcount.lab.compare.trials import EVERYTHING, Bench, Measure, Number, Trial, Truth
 from headcount.methods.counts import FAMILY as COUNTS
@@ -83,7 +82,7 @@ class RankingComparison(CountStudy):
         tables = 1 if log.context is None else 2
         delta = next((format_delta(probability(value).normalize()) for value in self.deltas), None)
         for epsilon in self.exact_epsilons():
-            make_trial = partial(Trial.of, dataset, epsilon=epsilon)
+            make_trial = partial(Trial.for_dataset, dataset, epsilon=epsilon)
             for k in self.tops:
                 for per_context in (False, True)[:tables]:
                     parameters: dict[str, Any] = {"k": k, "per_context": per_context}

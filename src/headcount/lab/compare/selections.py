@@ -72,7 +72,7 @@ class SelectionComparison(Study):
                     for epsilon in self.exact_epsilons():
                         parameters: dict[str, Any] = {"share": share} | ({} if limit is None else {"limit": limit})
                         function = f"{__name__}:{selected.__name__}"
-                        yield Trial.of(
+                        yield Trial.for_dataset(
                             dataset,
                             METHOD,
                             epsilon=epsilon,

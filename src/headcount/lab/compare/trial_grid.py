@@ -84,9 +84,9 @@ class TrialGrid:
     """Which trials on which logs, measured how; the seed is written into everything that comes of it.
 
     >>> import tempfile
-    >>> from headcount.lab.compare.measures import USUAL
+    >>> from headcount.lab.compare.metrics import USUAL
     >>> log = EventLog.of([("ann", "tea"), ("bob", "tea"), ("bob", "rye")], items=["rye", "tea"])
-    >>> trials = [Trial.of("drinks", "sra", epsilon="50", limit=2, run=run) for run in range(3)]
+    >>> trials = [Trial.for_dataset("drinks", "sra", epsilon="50", limit=2, run=run) for run in range(3)]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     grid = TrialGrid(logs={"drinks": log}, trials=trials, measures=USUAL)
     ...     table = run_grid(grid, Path(folder) / "parts")
@@ -119,12 +119,7 @@ class Unit:
 
 
 def run_grid(
-    grid: TrialGrid,
-    parts: Path,
-    *,
-    processes: int | None = None,
-    progress: Progress = silent,
-    keep: bool = False,
+    grid: TrialGrid, parts: Path, *, processes: int | None = None, progress: Progress = silent, keep: bool = False
 ) -> pa.Table:
     """Run what is not done yet, and return the tidy table; ``parts`` is its folder, gone when it ends.
 
@@ -235,7 +230,10 @@ class _Open:
         name = run_name(unit.seed, first.dataset, first.run)
         if self.bench is None or self.data != unit.data:
             log, engine = unit.data.open(), LocalEngine(threads=1)
-            self.data, self.bench = unit.data, Bench(log, Truth.of(unit.data.counted(), engine), engine, unit.seed)
+            self.data, self.bench = (
+                unit.data,
+                Bench(log, Truth.count(unit.data.counted(), engine), engine, unit.seed),
+            )
         kept = self.bench.engine
         if not isinstance(kept, CachingEngine):
             kept = CachingEngine(kept, name)

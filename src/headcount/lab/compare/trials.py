@@ -68,7 +68,7 @@ class Truth:
     log: EventLog = field(repr=False)
 
     @classmethod
-    def of(cls, log: EventLog, engine: Engine) -> Truth:
+    def count(cls, log: EventLog, engine: Engine) -> Truth:
         """Count everything of everyone, without any protection."""
         secret = bytes(16)
         counted = engine.measure(log, SampleRecords(EVERYTHING), secret)
@@ -104,7 +104,7 @@ class Trial:
     ``parameters`` are those of the method, as :func:`headcount.methods.registry.build` takes them; ``label``
     tells apart what differs in other parameters than the limit, and is the method's name where none is given.
 
-    >>> Trial.of("films", "sra", epsilon="1", limit=10, run=3).identity
+    >>> Trial.for_dataset("films", "sra", epsilon="1", limit=10, run=3).identity
     '{"dataset":"films","delta":null,"epsilon":"1","function":null,"method":"sra","parameters":{"limit":10},"run":3}'
     """
 
@@ -118,7 +118,7 @@ class Trial:
     function: str | None = None
 
     @classmethod
-    def of(
+    def for_dataset(
         cls,
         dataset: str,
         method: str,

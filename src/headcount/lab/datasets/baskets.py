@@ -108,4 +108,4 @@ def _read_visits(
 
 def _log(users: Integers, items: Integers, labels: dict[int, str] | None = None) -> Parsed:
     columns = {"user": users.astype(np.int32, copy=False), "item": items.astype(np.int32, copy=False)}
-    return Parsed.of(pa.table(columns), labels)
+    return Parsed.from_table(pa.table(columns), labels)

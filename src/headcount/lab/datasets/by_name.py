@@ -169,7 +169,7 @@ def _downloaded(name: str, entry: DatasetEntry, home: Path, *, as_published: boo
         if as_published and path.name in entry.checksums:
             check_checksum(path, entry.checksums[path.name])
     parsed = download.read(home)
-    census = None if entry.people else Census.of(parsed.source)
+    census = None if entry.people else Census.count(parsed.source)
     if as_published and entry.publisher_says is not None:
         check_sizes(name, census.sizes if census else Sizes(parsed.table.num_rows, 0, 0), entry.publisher_says)
     size = "as large as published" if as_published else "of whatever size"
@@ -193,10 +193,7 @@ def check_sizes(name: str, sizes: Sizes, publisher_says: Sizes) -> None:
     for what, expected in vars(publisher_says).items():
         got = getattr(sizes, what)
         if expected and got != expected:
-            raise DataError(
-                f"{name} has {got:,} {what} where its publisher gives {expected:,}",
-                remedy=_MENDED,
-            )
+            raise DataError(f"{name} has {got:,} {what} where its publisher gives {expected:,}", remedy=_MENDED)
 
 
 _MENDED = (
@@ -218,7 +215,7 @@ def _shared(name: str, entry: DatasetEntry, home: Path) -> Dataset:
     provenance = f"{entry.shared[0]}.parquet, a copy kept as Parquet: {entry.about}"
     if entry.people is not None or entry.publisher_says is None:
         return _dataset(name, entry, "shared", Parsed(source, labels), provenance)
-    census = Census.of(source)
+    census = Census.count(source)
     dataset = _dataset(name, entry, "shared", Parsed(source, labels), provenance, census)
     return replace(dataset, as_published=agrees_roughly(census.sizes, entry.publisher_says))
 
@@ -242,7 +239,7 @@ def _stand_in(name: str, entry: DatasetEntry, shape: StandInShape, scale: float)
     share = f"{100 * scale:g} %" if scale < 1 else "all"
     provenance = f"a stand-in with {share} of the users and records that {shape.source}, give for {entry.about}"
     numbered = replace(entry, columns=range(shape.items), licence="made up: nothing of the real data is in it")
-    return replace(_dataset(name, numbered, "stand-in", Parsed.of(table), provenance), scale=scale)
+    return replace(_dataset(name, numbered, "stand-in", Parsed.from_table(table), provenance), scale=scale)
 
 
 def _dataset(
@@ -255,7 +252,7 @@ def _dataset(
     if entry.prepare is not None:
         source = entry.prepare(source)
     if census is None or source is not parsed.source:
-        census = Census.of(source)
+        census = Census.count(source)
     if entry.columns is not None:
         items = Catalogue.of(entry.columns)
     else:

@@ -49,7 +49,7 @@ def movielens_1m(folder: Path) -> Parsed:
     table = ratings.select(["user", "item", "rating"])
     for name in ("gender", "age"):
         table = table.append_column(name, users[name].take(place))
-    return Parsed.of(table, _films(folder, MOVIES))
+    return Parsed.from_table(table, _films(folder, MOVIES))
 
 
 def with_age_groups(source: Source) -> Source:
@@ -64,7 +64,7 @@ def movielens_10m(folder: Path) -> Parsed:
     """Read ``ratings.dat`` and ``movies.dat``: as in MovieLens 1M, but for halves of stars and UTF-8."""
     columns = {"user": pa.int32(), "item": pa.int32(), "rating": pa.float32(), "time": pa.int64()}
     ratings = delimited(folder, RATINGS_10M, "::", columns).select(["user", "item", "rating"])
-    return Parsed.of(ratings, _films(folder, MOVIES_10M, "utf-8"))
+    return Parsed.from_table(ratings, _films(folder, MOVIES_10M, "utf-8"))
 
 
 def movielens_100k(folder: Path) -> Parsed:
@@ -78,7 +78,7 @@ def movielens_100k(folder: Path) -> Parsed:
             if not number.isdigit() or not rest:
                 raise bad(where, line, "the number and title of a film between |", text)
             titles[int(number)] = rest[0]
-    return Parsed.of(ratings, titles)
+    return Parsed.from_table(ratings, titles)
 
 
 def _films(folder: Path, member: Member, encoding: str = "latin-1") -> dict[int, str]:
@@ -93,7 +93,7 @@ def gowalla(folder: Path) -> Parsed:
         "user": pa.int32(), "time": pa.timestamp("s", "UTC"), "latitude": pa.float64(), "longitude": pa.float64(),
         "item": pa.int32(),
     }  # fmt: skip
-    return Parsed.of(delimited(folder, GOWALLA, "\t", columns).select(["user", "item", "time"]))
+    return Parsed.from_table(delimited(folder, GOWALLA, "\t", columns).select(["user", "item", "time"]))
 
 
 def foursquare_nyc(folder: Path) -> Parsed:
@@ -105,7 +105,7 @@ def foursquare_nyc(folder: Path) -> Parsed:
     table = delimited(folder, FOURSQUARE, "\t", columns, encoding="latin-1")
     times = [_iso(text, FOURSQUARE, line) for line, text in enumerate(table["time"].to_pylist(), 1)]
     instants = pa.array(times, pa.string()).cast(pa.timestamp("s")).cast(pa.timestamp("s", "UTC"))
-    return Parsed.of(table.select(["user", "item"]).append_column("time", instants))
+    return Parsed.from_table(table.select(["user", "item"]).append_column("time", instants))
 
 
 def _iso(text: str, member: Member, line: int) -> str:
@@ -119,14 +119,14 @@ def _iso(text: str, member: Member, line: int) -> str:
 def hetrec_plays(folder: Path) -> Parsed:
     """Read ``user_artists.dat`` (user, artist, times played) and ``artists.dat``: a heading, tabs."""
     columns = {"user": pa.int32(), "item": pa.int32(), "plays": pa.int32()}
-    return Parsed.of(delimited(folder, PLAYS, "\t", columns, header=True), _artists(folder))
+    return Parsed.from_table(delimited(folder, PLAYS, "\t", columns, header=True), _artists(folder))
 
 
 def hetrec_tags(folder: Path) -> Parsed:
     """Read ``user_taggedartists.dat`` (user, artist, tag, day, month, year) and ``artists.dat``."""
     columns = {name: pa.int32() for name in ("user", "item", "tag", "day", "month", "year")}
     tagged = delimited(folder, TAGGED, "\t", columns, header=True)
-    return Parsed.of(tagged.select(["user", "item", "tag"]), _artists(folder))
+    return Parsed.from_table(tagged.select(["user", "item", "tag"]), _artists(folder))
 
 
 def _artists(folder: Path) -> dict[int, str]:
@@ -147,4 +147,4 @@ def hetrec_page_tags(folder: Path) -> Parsed:
 
 def _tagged(folder: Path, member: Member) -> Parsed:
     columns = {"user": pa.int32(), "item": pa.int32(), "tag": pa.int32(), "time": pa.int64()}
-    return Parsed.of(delimited(folder, member, "\t", columns, header=True).select(["user", "item", "tag"]))
+    return Parsed.from_table(delimited(folder, member, "\t", columns, header=True).select(["user", "item", "tag"]))

@@ -19,7 +19,7 @@ class Parsed:
     labels: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, table: pa.Table, labels: Mapping[int, str] | None = None) -> Parsed:
+    def from_table(cls, table: pa.Table, labels: Mapping[int, str] | None = None) -> Parsed:
         """Wrap rows that fit into memory."""
         return cls(TableSource(table), labels or {})
 
@@ -95,7 +95,7 @@ class Census:
     items: pa.Array
 
     @classmethod
-    def of(cls, source: Source) -> Census:
+    def count(cls, source: Source) -> Census:
         """Count the rows that have a user and an item, and gather both."""
         users, items, records = _Distinct(), _Distinct(), 0
         for batch in source.batches(["user", "item"]):

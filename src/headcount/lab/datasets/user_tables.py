@@ -46,7 +46,7 @@ def adult(folder: Path) -> Parsed:
     rows = [row for member in (ADULT, ADULT_TEST) for row in _adults(folder, member)]
     columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
     kinds = [(name, pa.int64() if name in _NUMBERS else pa.string()) for name in _COLUMNS]
-    return Parsed.of(pa.table(columns, pa.schema(kinds)))
+    return Parsed.from_table(pa.table(columns, pa.schema(kinds)))
 
 
 def _adults(folder: Path, member: Member) -> Iterator[list[str | int]]:
@@ -110,7 +110,7 @@ def nltcs(folder: Path) -> Parsed:
     columns = {**dict.fromkeys(answers, pa.int8()), "people": pa.int64(), "percent": pa.float64()}
     table = delimited(folder, NLTCS, "\t", columns, header=True)
     rows = np.repeat(np.arange(table.num_rows), table["people"].to_numpy())
-    return Parsed.of(table.select(answers).take(pa.array(rows)))
+    return Parsed.from_table(table.select(answers).take(pa.array(rows)))
 
 
 def nltcs_cells(table: pa.Table) -> pa.Table:
@@ -132,7 +132,7 @@ def nettrace(folder: Path) -> Parsed:
         raise DataError(f"{where} holds {counts.shape} counts where there are {NETTRACE_CELLS}")
     bins = np.arange(NETTRACE_CELLS, dtype=np.int32)
     columns = {"dataset": ["NETTRACE"] * NETTRACE_CELLS, "bin": bins, "count": counts.astype(np.int64)}
-    return Parsed.of(pa.table(columns))
+    return Parsed.from_table(pa.table(columns))
 
 
 def nettrace_cells(table: pa.Table) -> pa.Table:

@@ -128,7 +128,7 @@ def theorem_2(figures: Figures, table: str, epsilon: str) -> int:
     shape = figures.shapes[table]
     if not shape.activity.total_records > 0:  # a released histogram may show nobody: then there is noise alone
         return 1
-    return Alike.of(shape).limit(float(epsilon) / len(figures.shapes))
+    return Alike.from_shape(shape).limit(float(epsilon) / len(figures.shapes))
 
 
 def sensible_limits(most: float) -> list[int]:
@@ -242,13 +242,7 @@ class _Plan:
             for table_name, shape in self.figures.shapes.items():
                 deviation, norm = laws[table_name].variance ** 0.5, noise_norm(self._price)
                 copies, errors = cell_errors(
-                    shape.activity,
-                    limit,
-                    deviation,
-                    shape.cells,
-                    norm,
-                    distinct=True,
-                    measured=measured,
+                    shape.activity, limit, deviation, shape.cells, norm, distinct=True, measured=measured
                 )
                 mse, mae = (copies @ part / shape.cells for part in (errors, _USUAL_ERROR * np.sqrt(errors)))
                 predictions_by_table[table_name].append(Prediction(float(mse), float(mae)))

@@ -54,7 +54,7 @@ class Alike:
     popularities: Floats
 
     @classmethod
-    def of(cls, shape: TableShape) -> Alike:
+    def from_shape(cls, shape: TableShape) -> Alike:
         """Take everybody of a table for the average person; how popular items are stays what it was."""
         copies, expected = shape.expected()
         counts = expected @ shape.activity.users

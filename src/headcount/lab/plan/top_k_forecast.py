@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from itertools import product
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -45,6 +45,10 @@ from headcount.methods.prediction.popularity import (
 from headcount.methods.rankings import FAMILY as RANKINGS
 from headcount.releases.formatting import some
 from headcount.releases.release import Release
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 Command = Literal["rank", "release"]
 
@@ -113,7 +117,7 @@ def forecast_top_k(
             "the released histogram shows nobody", remedy=f"give {param.users}, {param.median} and {param.max}"
         )
     progress("making logs up", 0, None)
-    laws = [_SyntheticLog.of(figures, law) for law in popularity_distributions(figures, k, kth_count)]
+    laws = [_SyntheticLog.from_figures(figures, law) for law in popularity_distributions(figures, k, kth_count)]
     tables = ("items", "edges") if figures.width > 1 else ("items",)
     ways: tuple[Command, ...] = ("rank", "release")
     combinations = list(product(epsilons, tables, ways))
@@ -153,7 +157,7 @@ class _SyntheticLog:
     stands_for: float
 
     @classmethod
-    def of(cls, figures: Figures, shares: Floats) -> _SyntheticLog:
+    def from_figures(cls, figures: Figures, shares: Floats) -> _SyntheticLog:
         """Make a log up that is like the figures say, or smaller."""
         shape: TableShape = figures.shapes["items"]
         activity = shape.activity
@@ -162,7 +166,7 @@ class _SyntheticLog:
         stands_for = activity.total_users / users
         log = log_like(activity, shares, people=users, distinct=shape.distinct, contexts=figures.width - 1)
         engine = CachingEngine(LocalEngine(threads=1), "outlook")
-        return cls(Bench(log, Truth.of(log, engine), engine, DEFAULT_SEED), stands_for)
+        return cls(Bench(log, Truth.count(log, engine), engine, DEFAULT_SEED), stands_for)
 
     def releases(self, price: Cost, table: str, k: int, command: Command, runs: int) -> Iterator[Release]:
         """Run a command so often, with ε larger as there are fewer people."""
@@ -177,7 +181,7 @@ class _SyntheticLog:
             if isinstance(self.bench.engine, CachingEngine):
                 self.bench.engine.begin()
             yield self.bench.release(
-                Trial.of("made up", method, epsilon=scaled, delta=delta, run=run, **parameters)
+                Trial.for_dataset("made up", method, epsilon=scaled, delta=delta, run=run, **parameters)
             )
 
     def _scaled(self, price: Cost) -> Decimal:
@@ -281,3 +285,46 @@ def _smallest_reliable_difference(measured: Sequence[tuple[Floats, Any]]) -> int
     ahead = np.concatenate([[0.0], np.cumsum(right[order] - LEVEL)])
     first = int(np.argmin(ahead))
     return None if first == order.size else int(np.ceil(sizes[order][first]))
+
+
+_ALIKE = 0.5  # items: a smaller difference decides nothing
+
+
+def readable(counts: Expected, epsilon: str) -> str:
+    """Say from how many people on a count of a release tells something."""
+    if counts.readable is None:
+        return f"At ε = {epsilon} no count of a single item is readable."
+    users = some(max(counts.readable, counts.grain), "person", "people")
+    return f"At ε = {epsilon}, counts of items that {users} or more have are readable."
+
+
+def better_command(forecasts: Sequence[Expected]) -> Expected:
+    """Return the way to go: where both find about as many, counts, which tell more."""
+    rank, release = forecasts
+    return release if release.right >= rank.right - _ALIKE else rank
+
+
+def sentences(forecasts: Sequence[Expected]) -> str:
+    """Say whether the top K will be right, and which way is the better one."""
+    chosen = better_command(forecasts)
+    k, right = chosen.k, chosen.right
+    if right >= 0.9 * k:
+        lines = [f"Yes: about {right:.0f} of {k:,} will be right."]
+    elif right >= 0.5 * k:
+        lines = [f"For the most part: about {right:.0f} of {k:,} will be right."]
+    else:
+        lines = [f"No: about {right:.0f} of {k:,} will be right. Ask for fewer, or spend more."]
+    if chosen.high - chosen.low > 0.3 * k:
+        lines[0] += (
+            " How popular items are matters much here: with --kth, or from a release (--activity), the range is "
+            "smaller."
+        )
+    return " ".join([*lines, _why(forecasts)])
+
+
+def _why(forecasts: Sequence[Expected]) -> str:
+    rank, release = forecasts
+    if better_command(forecasts) is rank:
+        return "A ranking without counts is the better way:"
+    more = "more" if release.right > rank.right + _ALIKE else "as many"
+    return f"Counts that are ranked find {more}, and tell more:"

@@ -2,26 +2,36 @@
 
 Users and items are codes. A user who rated an item more than once counts with the mean of these ratings. How many
 items there are is public, and said by whoever makes the value; nothing here is protected.
+
+``ratings_of`` reads the exact ratings of a log, without privacy, for unproven published methods and attacks. A
+proven method never sees them: it asks an engine for sums that are bounded already.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount._internal.arrays import Codes, Floats, Integers
 from headcount._internal.extras import require_package
+from headcount.bounds.ratings.rating_bound import Raters
+from headcount.engines.local.row_reader import collect_rows
+from headcount.errors import UsageError, param
+from headcount.events.encode.id_table import raw_ids
+from headcount.events.encode.passes import EncodedLog
+from headcount.events.log import EventLog
 
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
     """A sparse matrix of users × items, row by row: user u rated ``items[starts[u]:starts[u + 1]]``, in order.
 
-    >>> ratings = Ratings.of([0, 0, 1, 0], [2, 0, 2, 2], [5.0, 1.0, 3.0, 4.0], n_items=3)
+    >>> ratings = Ratings.from_pairs([0, 0, 1, 0], [2, 0, 2, 2], [5.0, 1.0, 3.0, 4.0], n_items=3)
     >>> ratings.of_user(0)
     (array([0, 2], dtype=int32), array([1. , 4.5]))
     >>> ratings.sparse().toarray()
@@ -35,7 +45,7 @@ class Ratings:
     n_items: int
 
     @classmethod
-    def of(
+    def from_pairs(
         cls, users: ArrayLike, items: ArrayLike, values: ArrayLike, *, n_items: int, n_users: int | None = None
     ) -> Ratings:
         """Make ratings from three columns; several ratings of one item by one user become their mean."""
@@ -109,3 +119,36 @@ class Ratings:
             np.concatenate([self.values, np.tile(values[order], times)]),
             self.n_items,
         )
+
+
+class RawRatings(NamedTuple):
+    """The ratings of a log, and the code of each person who rated, by the text of their id."""
+
+    ratings: Ratings
+    people: Mapping[str, int]
+
+
+def ratings_of(log: EventLog) -> RawRatings:
+    """Return who gave which item how much; items are coded in the order of the catalogue.
+
+    There is one rating for each pair of user and item: the mean of what the user gave it, each value cut to the
+    declared range first. A row that stands for several records weighs as much as they do.
+    """
+    if log.roles.value is None or log.value_range is None:
+        raise UsageError(
+            "ratings need a value", remedy=f"name its column with {param.value}, and {param.value_range('LO,HI')}"
+        )
+    if not log.has_catalogue:
+        raise UsageError("ratings need a catalogue of items", remedy=f"name one with {param.items}")
+    low, high = (float(end) for end in log.value_range)
+    coded = EncodedLog(log, Raters().reading(log))
+    rows, size = collect_rows(coded), len(log.catalogue.ids)
+    if rows.values is None:
+        return RawRatings(Ratings.from_pairs([], [], [], n_items=size), {})
+    weights = np.ones(rows.users.size) if rows.times is None else rows.times.astype(np.float64)
+    sums = np.clip(rows.values, low, high) * weights
+    pairs, place = np.unique(rows.users.astype(np.int64) * size + rows.cells, return_inverse=True)
+    total, weight = (np.bincount(place, values, pairs.size) for values in (sums, weights))
+    ratings = Ratings.from_pairs(pairs // size, pairs % size, total / weight, n_items=size)
+    named = enumerate(raw_ids(coded.users)[: ratings.n_users])
+    return RawRatings(ratings, {str(name): code for code, name in named})

@@ -60,7 +60,7 @@ def similarity(
 ) -> Similarity:
     """Compare all items, or those that are named, with all others.
 
-    >>> ratings = Ratings.of([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [1, 2, 3, 3, 5, 4], n_items=2)
+    >>> ratings = Ratings.from_pairs([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [1, 2, 3, 3, 5, 4], n_items=2)
     >>> [round(float(similarity(ratings, metric).values[0, 1]), 3) for metric in METRICS]
     [1.0, 0.973]
     """

@@ -19,9 +19,16 @@ from headcount.engines.engine import Progress, silent
 from headcount.errors import AbsentError
 from headcount.lab.compare.comparison import MARK
 from headcount.lab.compare.trial_grid import DEFAULT_SEED, RUNNING, clear
+from headcount.lab.replicate.cim import CIM
 from headcount.lab.replicate.claims.verdicts import WORDS
+from headcount.lab.replicate.dpsense import DPSENSE
+from headcount.lab.replicate.fan_jin import FAN_JIN
+from headcount.lab.replicate.kellaris import KELLARIS
 from headcount.lab.replicate.paper import Paper, Prepared, Reproduction, prepare
-from headcount.lab.replicate.registry import PAPERS
+from headcount.lab.replicate.pncf import PNCF
+from headcount.lab.replicate.pritop import PRITOP
+
+PAPERS: Mapping[str, Paper] = {paper.name: paper for paper in (FAN_JIN, KELLARIS, DPSENSE, PNCF, PRITOP, CIM)}
 
 
 @dataclass(frozen=True)

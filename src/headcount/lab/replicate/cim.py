@@ -20,13 +20,14 @@ What the figures imply
     it would be about 3.3 / ε for LM, and 0.0001 / ε for CIM. The experiment "implied" runs CIM with 0.166 / ε.
 
 Departures
-    See :mod:`headcount.lab.as_published.queries.cim`. The 100,000 iterations of figure 5.5 ask the 10,000 queries
+    See :mod:`headcount.lab.as_published.cim`. The 100,000 iterations of figure 5.5 ask the 10,000 queries
     ten times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from zlib import crc32
@@ -40,26 +41,66 @@ from headcount.bounds import LinearQueries
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.user_table import read_people
-from headcount.lab.as_published.queries.cim import (
+from headcount.lab.as_published.cim import (
     CoupledRecords,
     Iterated,
     QueryTable,
+    accuracy,
     bins_of,
     iterated,
     laplace,
-)
-from headcount.lab.as_published.queries.cim_theory import (
-    accuracy,
     most_updates,
     round_epsilon,
     update_probabilities,
 )
+from headcount.lab.as_published.coupled_degrees import CoupledDegrees, pearson_blocks
 from headcount.lab.compare.trials import Bench, Number, Trial
 from headcount.lab.datasets.by_name import Dataset
-from headcount.lab.replicate.cim_coupling import by_pearson, declared
 from headcount.lab.replicate.paper import Effort, Paper, Setting
 from headcount.methods.queries.workload import TableQueries
 from headcount.methods.registry import build
+
+
+@dataclass(frozen=True)
+class Couplings:
+    """How many others each record is coupled to."""
+
+    others: Integers
+
+    @property
+    def share(self) -> float:
+        """Which share of the records is coupled to another one."""
+        return float((self.others > 0).mean())
+
+    @property
+    def largest(self) -> int:
+        """How many records are in the largest group: one and those it is coupled to."""
+        return int(self.others.max(initial=0)) + 1
+
+
+def by_pearson(attributes: Floats, delta0: float = 0.6) -> Couplings:
+    """Count records whose attributes are correlated by δ₀ or more, either way; all pairs would fill the memory.
+
+    >>> by_pearson(np.array([[1.0, 2, 3], [2, 4, 6], [1, 5, 1], [7, 7, 7]])).others.tolist()
+    [1, 1, 0, 0]
+    """
+    others = [np.empty(0, dtype=np.int64)]
+    for start, block in pearson_blocks(attributes):
+        rows = np.arange(len(block))
+        block[rows, start + rows] = 0  # itself
+        others.append(np.count_nonzero(np.abs(block) >= delta0 - 1e-6, axis=1))
+    return Couplings(np.concatenate(others))
+
+
+def declared(size: int, largest: int, draw: np.random.Generator, delta0: float = 0.6) -> CoupledDegrees:
+    """Couple a quarter of all records at random, in groups of 2 to ``largest``, each pair by δ₀ to 1."""
+    coupled = draw.permutation(size)[: size // 4]
+    groups = np.full(size, -1, dtype=np.int64)
+    sizes = [largest, *draw.integers(2, largest + 1, coupled.size)]
+    groups[coupled] = np.repeat(np.arange(len(sizes)), sizes)[: coupled.size]
+    fully = CoupledDegrees.of_groups(groups)
+    return CoupledDegrees(size, fully.first, fully.second, draw.uniform(delta0, 1, fully.first.size))
+
 
 QUERIES = 10_000
 ITERATIONS = 100_000
@@ -259,30 +300,4 @@ def grid_of(shape: tuple[int, ...]) -> Grid:
     )
 
 
-CIM = Paper(
-    name="cim",
-    about="Answering 10,000 queries on records that hang together, while only updates are charged.",
-    setup=(
-        "Queries take each cell with probability ½; answers are shares of all records. T = 0.3 and η = 7 unless a "
-        "figure varies them.",
-        "Adult is taken by hours a week, 99 cells: the thesis does not say which attributes it took, and of no "
-        "other column the uniform table has an error like that where its figure 5.4 ends.",
-        "A quarter of the records is coupled at random, in groups of up to as many as table 5.2 says, each pair "
-        "by a degree between 0.6 and 1: the thesis says no more of the couplings it used.",
-        "LM adds Laplace noise to every answer with ε / 10,000 each; CS is the coupled sensitivity, GS the "
-        "largest group times the global one.",
-        "CIM is not private: each round alone has more than ε, and 200 rounds without an update tell more than ε "
-        "allows; see `headcount audit cim-published`.",
-        "histogram, mwem and pmw are Headcount's own, beside: their ε holds, for whole groups as large as table "
-        "5.2 says.",
-        "Figure 5.5 has 100,000 iterations, in which the 10,000 queries come up ten times.",
-        "Figures of the thesis imply noise of about 0.17 / ε for CIM on Adult, where its text gives 0.0001 / ε: "
-        "what comes out with that is shown apart, and no claim is judged by it.",
-        "The search log is left out on purpose: it was derived in part from the AOL search logs.",
-    ),
-    methods=METHODS,
-    runs=10,
-    quick_runs=2,
-    pace=0.85,
-    settings=settings,
-)
+CIM = Paper(name="cim", methods=METHODS, runs=10, quick_runs=2, pace=0.85, settings=settings)

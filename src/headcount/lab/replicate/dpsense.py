@@ -2,7 +2,7 @@
 
 As in the paper, a cell is 0 or 1, a tenth of ε pays for the choice of θ and the rest for the counts, and negative
 counts are set to 0 (Algorithm 1, line 11); here that is done for all methods alike. DPSense and DPSense-S are run
-as printed (:mod:`headcount.lab.as_published.counts.dpsense`), ours beside them. Figure 1 fixes θ: then all
+as printed (:mod:`headcount.lab.as_published.dpsense`), ours beside them. Figure 1 fixes θ: then all
 records of a person with more than θ of them are weighted down, and the noise is paid with 0.9 ε.
 
 Departures
@@ -19,7 +19,7 @@ import numpy as np
 from headcount.accounting.budget import Grant
 from headcount.bounds import ActivityHistogram, WeightToThreshold
 from headcount.lab.compare import metrics
-from headcount.lab.compare.measures import counts_of
+from headcount.lab.compare.metrics import counts_of
 from headcount.lab.compare.trials import Bench, Number, Trial, Truth, numbers_of
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.replicate.dpsense_rows import CHOSEN, FIXED, PRINTED, SCALED, derived
@@ -166,22 +166,6 @@ def compared(truth: Truth, release: Release) -> Iterator[Number]:
 
 DPSENSE = Paper(
     name="dpsense",
-    about="Releasing column counts with a limit on each person that is chosen privately.",
-    setup=(
-        "People are counted once an item, as in the paper. ε is ln 1.5 and ln 3, a tenth of it to choose θ.",
-        "Negative counts are set to 0 before errors are measured, as Algorithm 1 does; here for all methods. "
-        "The charts of figure 1 also show the mean of quality and MAE with negative counts kept.",
-        f"Figure 1 is drawn from θ = 1 to {FARTHEST} times the average row count: the text does not say how far "
-        "the paper goes.",
-        "At a fixed θ the noise is paid with 0.9 ε, and quality is reckoned with it.",
-        "LPA, GS and FPA read the largest number of records of anyone from the data, and FPA the best number of "
-        "coefficients: that is not private, and these variants are marked as published.",
-        "The text names MRE without a definition: here it has a sanity bound of 0.1 % of the users. The top k are "
-        "those of the true counts; top-k accuracy is the share of them that the released top k holds.",
-        "DPSense and DPSense-S are run as Algorithms 1 and 2 print them, which keeps what they promise. dpsense, "
-        "dpsense-s and adaptive are Headcount's own, beside the paper's methods.",
-        "AOL is left out on purpose: its release harmed the people in it.",
-    ),
     methods=METHODS,
     runs=30,
     quick_runs=5,

@@ -24,7 +24,7 @@ BEST = (1.5, 6.0)
 
 def derived(results: Results) -> Iterator[Row]:
     """Return what follows for each data set, and for all together."""
-    figures = [FigureOne.of(results, name) for name in results.datasets]
+    figures = [FigureOne.from_results(results, name) for name in results.datasets]
     for name, figure in zip(results.datasets, figures, strict=True):
         yield from figure.drawn()
         yield from figure.symmetry()
@@ -54,7 +54,7 @@ class FigureOne:
     """The average row count."""
 
     @classmethod
-    def of(cls, results: Results, name: str) -> FigureOne:
+    def from_results(cls, results: Results, name: str) -> FigureOne:
         """Look everything up."""
 
         def by_epsilon(metric: str) -> dict[float, Floats]:

@@ -24,9 +24,9 @@ from headcount._internal.arrays import Floats, Integers
 from headcount.accounting.budget import Grant
 from headcount.bounds import SampleRecords
 from headcount.events.log import EventLog
-from headcount.lab.as_published.counts.laplace_hpa import largest_user
+from headcount.lab.as_published.laplace_hpa import largest_user
 from headcount.lab.compare import metrics
-from headcount.lab.compare.measures import counts_of
+from headcount.lab.compare.metrics import counts_of
 from headcount.lab.compare.trials import Bench, Number, Trial, Truth, numbers_of
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.replicate.claims.claims import ALL
@@ -188,7 +188,7 @@ def _gains(results: Results, name: str, rival: str) -> dict[float, Estimate]:
     """Return by ε how many times smaller the MAE of GS is than another one, run by run."""
     theirs, ours = (results.points("comparison", name, "MAE", method) for method in (rival, GS))
     return {
-        epsilon: Estimate.of(np.divide(theirs[epsilon, x].runs, ours[epsilon, x].runs).tolist())
+        epsilon: Estimate.from_runs(np.divide(theirs[epsilon, x].runs, ours[epsilon, x].runs).tolist())
         for epsilon, x in ours
         if epsilon is not None
     }
@@ -220,23 +220,6 @@ def zero_or_one(data: Dataset) -> EventLog:
 
 KELLARIS = Paper(
     name="kellaris",
-    about="Releasing column counts as noisy averages of groups of similar columns.",
-    setup=(
-        "People are counted once an item, as in the paper. ε is 0.1, ln 2 and ln 3.",
-        "Δ₁ is the largest number of items of anyone, read from the data, and FPA keeps the number of "
-        "coefficients that is best for the data, here by squared error: that is not private, and these variants "
-        "are marked as published. FPA takes the columns in the order of the catalogue.",
-        "GS-S and GS take one random record of each person as their sample (column sampling), unless a figure "
-        "varies it.",
-        "MRE has a sanity bound of 0.1 % of the users.",
-        "The real L1 error of a group size (figure 8) is the one expected over the noise, for the order of "
-        f"columns in that run; the best size is one of up to {SIZES} sizes from 1 to the number of columns.",
-        "A gain is the MAE of another method over that of GS, run by run.",
-        "Document and Netflix are the data on which the paper sees GS far ahead. Where they "
-        "are not at hand, Document is left out, and other film ratings stand in the place of Netflix.",
-        f"adaptive and dpsense are run here beside the paper's methods, {OURS_RUNS} times at most; both are "
-        "private and need no Δ₁.",
-    ),
     methods=METHODS,
     runs=200,
     quick_runs=10,

@@ -1,13 +1,13 @@
 """How a paper is replicated: claims, settings as trials of a grid, one tidy table, verdicts and sections.
 
 To add a paper
-    1. Write down what it claims: ``papers/NAME.toml`` (see :mod:`headcount.lab.replicate.claims.claims`), and
-    commit
-       that before anything is run. The charts of each section stand in the same file.
-    2. Write ``papers/NAME.py`` with a :class:`Paper`: which settings are run (:attr:`Paper.settings`), what is
+    1. Write down what it claims in ``replicate/claims/NAME.toml`` (see
+       :mod:`headcount.lab.replicate.claims.claims`), and commit that before anything is run. The charts of each
+       section and the set-up of our run stand in the same file.
+    2. Write ``replicate/NAME.py`` with a :class:`Paper`: which settings are run (:attr:`Paper.settings`), what is
        measured of each release (:attr:`Paper.measures`), and what follows from the measured rows
        (:attr:`Paper.derived`).
-    3. Add it to ``PAPERS`` in :mod:`headcount.lab.replicate.registry`.
+    3. Add it to ``PAPERS`` in :mod:`headcount.lab.replicate.all_papers`.
 
 The rest is the same for all: data by name, the grid, verdicts by the rules, the page.
 """
@@ -70,7 +70,7 @@ class Setting:
     def trials(self, runs: int) -> Iterator[Trial]:
         """Return the runs of this setting."""
         for run in range(self.runs or runs):
-            yield Trial.of(
+            yield Trial.for_dataset(
                 self.dataset,
                 self.run_as or self.method,
                 epsilon=self.spend,
@@ -94,8 +94,6 @@ class Paper:
     """A paper as it is run again."""
 
     name: str
-    about: str
-    setup: tuple[str, ...]
     methods: Mapping[str, str]
     """The paper's name of a method, and how it is run here."""
     runs: int
@@ -114,7 +112,7 @@ class Paper:
     tables: Callable[[pa.Table, str], Sequence[Mapping[str, Any]]] = lambda _, __: ()
     """The tables of a section, each with title, columns, those that hold words, and rows, from the tidy table."""
 
-    @property
+    @cached_property
     def claims(self) -> Claims:
         """What was written down before anything was run."""
         return read_claims(self.name)

@@ -7,7 +7,7 @@ truncated similarity.
 
 Departures
     A rating is a context with five public values, so that it is packed with the log. See
-    :mod:`headcount.lab.as_published.recommender.pncf` for where the thesis is silent, or prints what cannot be
+    :mod:`headcount.lab.as_published.pncf` for where the thesis is silent, or prints what cannot be
     meant.
 """
 
@@ -24,19 +24,16 @@ from headcount.engines.local.row_reader import collect_rows
 from headcount.events.contexts import Context
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
-from headcount.lab.as_published.recommender.pncf import Settings
-from headcount.lab.as_published.recommender.pncf_operations import Mechanism, truncation
-from headcount.lab.compare.splits import Split, split_one_per_user
+from headcount.lab.as_published.pncf import Settings
+from headcount.lab.as_published.pncf_operations import Mechanism, truncation
 from headcount.lab.compare.trials import Bench, Number, Trial, numbers_of, run_name, seed_of
 from headcount.lab.datasets.by_name import Dataset
-from headcount.lab.recommender.candidates import By, Candidates, candidates
-from headcount.lab.recommender.in_memory import fit_ratings
-from headcount.lab.recommender.neighbourhood import Neighbourhood
+from headcount.lab.recommender.candidates import By, Candidates, Split, candidates, split_one_per_user
+from headcount.lab.recommender.neighbourhood import Neighbourhood, fit_ratings
 from headcount.lab.recommender.ratings import Ratings
 from headcount.lab.recommender.similarity import Metric
 from headcount.lab.replicate.paper import Effort, Paper, Setting
-from headcount.lab.replicate.pncf_rows import BUDGETED, CONFIGURATIONS, derived
-from headcount.lab.replicate.pncf_tables import GUARANTEES, KS, OURS, tables
+from headcount.lab.replicate.pncf_rows import BUDGETED, CONFIGURATIONS, KS, OURS, derived, tables
 from headcount.lab.replicate.results import LOG
 
 STARS = ("1", "2", "3", "4", "5")
@@ -96,7 +93,7 @@ def ratings_in(log: EventLog) -> Ratings:
     rated = rows.cells % log.width < len(STARS)
     what = rows.cells[rated].astype(np.int64)
     _, who = np.unique(rows.users[rated], return_inverse=True)  # only those who rated
-    return Ratings.of(who, what // log.width, 1.0 + what % log.width, n_items=len(log.catalogue.ids))
+    return Ratings.from_pairs(who, what // log.width, 1.0 + what % log.width, n_items=len(log.catalogue.ids))
 
 
 @dataclass(frozen=True)
@@ -209,23 +206,6 @@ def _predict_privately(split: Split, trial: Trial, bench: Bench) -> Floats:
 
 PNCF = Paper(
     name="pncf",
-    about="Predicting ratings from neighbours that are drawn and perturbed by a sensitivity read from the data.",
-    setup=(
-        "One random rating of each user is held back and predicted from all others, another one in each run.",
-        "Candidates are the items that the user rated, or the users who rated the item: only so do the thesis' "
-        "own numbers come about, since of all items hardly any would have been rated by the user.",
-        "Similarities that are not positive, before or after perturbation, have no weight, for all methods alike. "
-        "As printed, Σ |s| below and ratings that are not centred above, they turn good ratings into bad "
-        f"predictions; the experiment “as printed” in the table has these numbers for k = {PRINTED_K}.",
-        "The thesis gives neither ρ (here 0.05) nor β (here 0, a factor of 1). Pearson's means are those over the "
-        "co-raters, and global sensitivity is 2 for Pearson and 1 for the cosine.",
-        "RS in the truncation is the largest of a query, as in theorem 3.4.1. It is 1 wherever a candidate has a "
-        "single co-rater, so that w is s_k almost always, and similarities are truncated at 0: nothing changes "
-        "for the cosine, where PNCF and RS&NM are the same method, and only negative ones change for Pearson.",
-        "Table 3.2 and 3.3 pair the MAEs over the values of k, in each run; these are not independent samples, in "
-        "the thesis as here.",
-        *(f"{method}: {guarantee}." for method, guarantee in GUARANTEES.items()),
-    ),
     methods={
         "non-private": "plain neighbourhood method",
         "PNCF": "pncf-published",

@@ -5,7 +5,7 @@ Beside them run what is private here: the tag model, with and without a person's
 tags at the same ε and δ.
 
 Departures
-    What PriTop's text leaves open is said in :mod:`headcount.lab.as_published.tags.pritop`. In each run at most
+    What PriTop's text leaves open is said in :mod:`headcount.lab.as_published.pritop`. In each run at most
     400 questions are asked, spread over all users. All methods of one run share what is hidden, and all ε the
     topics before noise.
 """
@@ -27,8 +27,8 @@ from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog, read_events
 from headcount.events.tag_log import Tagging, TagLog
-from headcount.lab.as_published.tags.pritop_operations import Replaced, replaced
-from headcount.lab.as_published.tags.suppression import most_used
+from headcount.lab.as_published.pritop_operations import Replaced, replaced
+from headcount.lab.as_published.suppression import most_used
 from headcount.lab.compare.tags import (
     Assignments,
     Hidden,
@@ -44,8 +44,7 @@ from headcount.lab.compare.trials import Bench, Number, Trial, numbers_of, seed_
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.replicate.paper import Effort, Paper, Setting
 from headcount.lab.replicate.results import LOG, Results, Row
-from headcount.lab.tags.topics import fit_topics
-from headcount.lab.tags.usefulness import enough_tags, largest_factor
+from headcount.lab.tags.topics import enough_tags, fit_topics, largest_factor
 from headcount.methods.tags.model import TagModel
 from headcount.noise import SeededNoise, add_noise
 
@@ -286,21 +285,6 @@ def _draws(bench: Bench, trial: Trial) -> np.random.Generator:
 
 PRITOP = Paper(
     name="pritop",
-    about="Publishing everybody's tags, replaced by others of the same topics, for recommending tags.",
-    setup=(
-        "One resource of each user is hidden at random, and its tags are to be found again by FolkRank (λ = 0.7, "
-        f"ten steps, preferences 1 + |U| and 1 + |R|) from what is left. Each run asks {QUESTIONS} of these "
-        "questions, spread evenly over the users; all methods of a run get the same ones.",
-        "PriTop and tag suppression publish a row for each person with the resources they tagged, so nothing that "
-        "they write is private, whatever ε is printed on it; see the page on tags.",
-        "Semantic loss is the Jensen-Shannon divergence, in bits, between the topics of a tag and of the one in "
-        "its place, with PriTop's noise in these topics, on average over each person's tags and then over people; "
-        "a deleted tag counts 1, an added one nothing.",
-        f"There are {USUAL_TOPICS} topics but in figure 4.1, and {PERTURBED['topics']} for theorem 4.4.1. Their "
-        "priors, which the thesis does not give, are 0.1 for resources and 0.01 for tags.",
-        f"The tag model and the most popular tags are private at the ε shown and δ = {DELTA}. The tag model is "
-        "asked by a person whose own tags, which nobody else sees, count beside it, and without them.",
-    ),
     methods={
         "PriTop": "pritop-published",
         "tag suppression": "suppression-published",

@@ -101,9 +101,9 @@ def table_of(rows: Iterable[Row]) -> pa.Table:
 class Estimate:
     """A mean over runs and the 95 % interval of it (Student's t); runs that all agree give a point.
 
-    >>> Estimate.of([1.0, 2.0, 3.0]).shown
+    >>> Estimate.from_runs([1.0, 2.0, 3.0]).shown
     '2 ± 2.48'
-    >>> Estimate.of([4.0, 4.0]).shown
+    >>> Estimate.from_runs([4.0, 4.0]).shown
     '4'
     """
 
@@ -113,7 +113,7 @@ class Estimate:
     runs: tuple[float, ...]
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Estimate:
+    def from_runs(cls, values: Sequence[float]) -> Estimate:
         """Average runs; a single one has no interval unless it is known to be exact."""
         runs = tuple(values)
         mean = float(np.mean(runs))
@@ -181,7 +181,7 @@ class Results:
         """Return an estimate for each (ε, x) there is, or for those asked for; none at all is an error."""
         by_key = self._values_by_key.get((experiment, dataset, table, metric, method), {})
         chosen = {
-            (at_epsilon, at): Estimate.of(values)
+            (at_epsilon, at): Estimate.from_runs(values)
             for (at_epsilon, at), values in sorted(by_key.items(), key=lambda entry: _order(entry[0]))
             if (not epsilon or at_epsilon in epsilon) and (not x or at in x)
         }

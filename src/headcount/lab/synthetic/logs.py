@@ -17,16 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headcount.errors import UsageError
-from headcount.lab.synthetic.draws import (
-    Ints,
-    activity,
-    below,
-    distinct_items,
-    draw,
-    generator,
-    lookup,
-    whole,
-)
+from headcount.lab.synthetic.draws import Ints, activity, below, distinct_items, draw, generator, lookup, whole
 from headcount.lab.synthetic.names import DISTRICTS, KINDS, LANDMARKS, film_titles, venue_names
 
 WEEKS = 26
@@ -52,12 +43,7 @@ class FilmRatings:
 
 
 def checkins(
-    folder: str | Path,
-    *,
-    users: int = 20_000,
-    venues: int = 5_000,
-    events: int = 1_000_000,
-    seed: int = 2015,
+    folder: str | Path, *, users: int = 20_000, venues: int = 5_000, events: int = 1_000_000, seed: int = 2015
 ) -> CheckIns:
     """Write half a year of check-ins of an invented city: ``visits.parquet`` and ``venues.csv``.
 
@@ -82,12 +68,7 @@ def checkins(
 
 
 def ratings(
-    folder: str | Path,
-    *,
-    users: int = 6_000,
-    items: int = 3_700,
-    events: int = 1_000_000,
-    seed: int = 1998,
+    folder: str | Path, *, users: int = 6_000, items: int = 3_700, events: int = 1_000_000, seed: int = 1998
 ) -> FilmRatings:
     """Write film ratings in the manner of MovieLens: ``ratings.parquet`` and ``movies.csv``.
 
@@ -112,11 +93,7 @@ def ratings(
     least = max(1, min(20, events // users // 2))
     most = max(min(items * 5 // 8, events - (users - 1) * least), -(-events // users))
     counts = activity(rng, users, events, least=least, most=most)
-    quality, taste, genre = (
-        rng.standard_normal(items),
-        below(rng, _TASTES, users),
-        below(rng, _TASTES, items),
-    )
+    quality, taste, genre = (rng.standard_normal(items), below(rng, _TASTES, users), below(rng, _TASTES, items))
     popularity = whole(np.exp(1.4 * rng.standard_normal(items) + 0.5 * quality))
     pairs = []
     for taste_class in range(_TASTES):

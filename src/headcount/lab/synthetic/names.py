@@ -79,11 +79,7 @@ def film_titles(rng: np.random.Generator, many: int) -> list[str]:
 
 
 def _fresh(
-    rng: np.random.Generator,
-    patterns: Sequence[str],
-    district: str | None,
-    taken: dict[str, int],
-    numbered: str,
+    rng: np.random.Generator, patterns: Sequence[str], district: str | None, taken: dict[str, int], numbered: str
 ) -> str:
     """Fill a pattern until the name is new; after a few tries, number the last one."""
     name = ""

@@ -4,10 +4,21 @@ Each assignment is a word of its resource. Nothing here is private; it is what P
 
 Reference
     T. Griffiths, M. Steyvers. Finding Scientific Topics. PNAS 101, 2004.
+
+Usefulness of PriTop
+    :func:`enough_tags` and :func:`largest_factor` are the conditions of theorems 4.4.1 and 4.4.2 for (α,
+    δ)-usefulness: a user's semantic loss stays below α with probability 1 - δ. Neither is of use as printed. The
+    proof of theorem 4.4.1 takes the chance that one draw of noise exceeds α, a share, for the chance that all K
+    together delete more than that share of a user's tags. Theorem 4.4.2 is Markov's inequality, and its Q is at
+    least the number of tags in a topic: it speaks of topics with hardly any choice.
+
+Reference
+    T. Zhu. Differential Privacy and Its Application. PhD thesis, Deakin University, 2014, section 4.4.2.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,7 +63,7 @@ def fit_topics(tagging: Tagging, many: int, seed: int, sweeps: int = SWEEPS) -> 
     >>> bool(topic_of_tag[0] == topic_of_tag[1] != topic_of_tag[2] == topic_of_tag[3])
     True
     """
-    from headcount.lab.tags.kernels.gibbs import sweep
+    from headcount.lab.tags.kernels import sweep
 
     draws = np.random.Generator(np.random.PCG64(seed))
     topic = draws.integers(0, many, tagging.size, dtype=np.int32)
@@ -76,3 +87,21 @@ def entropies(shares: Floats) -> Floats:
     """
     logs = np.log2(np.maximum(shares, 1e-300))
     return np.asarray(-(shares * logs).sum(axis=-1)) + 0.0
+
+
+def enough_tags(topics: int, epsilon: float, alpha: float, delta: float) -> float:
+    """Return how many tags a person must have for the perturbation to be useful, by theorem 4.4.1.
+
+    >>> round(enough_tags(10, epsilon=1, alpha=0.1, delta=0.5), 1)
+    19.5
+    """
+    return topics * math.exp(-epsilon * alpha / 4) / delta
+
+
+def largest_factor(epsilon: float, alpha: float, delta: float) -> float:
+    """Return the largest Q, the sum of exp(ε q / 8) over a topic, for the selection to be useful by theorem 4.4.2.
+
+    >>> round(largest_factor(epsilon=1, alpha=0.5, delta=0.5), 2)
+    1.51
+    """
+    return math.exp(epsilon / 8) / (1 - delta * alpha)

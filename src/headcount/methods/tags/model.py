@@ -25,7 +25,7 @@ Why it is private
 Departures from mechanisms that inspired it
     Nobody's records are sampled: weights keep all of them, without the chance of a sample. Pairs are measured
     directly and their themes found afterwards, with the help of the second moment. PriTop
-    (:mod:`headcount.lab.as_published.tags.pritop`) publishes a row for each person and promises nothing that
+    (:mod:`headcount.lab.as_published.pritop`) publishes a row for each person and promises nothing that
     holds.
 
 Reference

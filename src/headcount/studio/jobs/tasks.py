@@ -249,7 +249,7 @@ def check(message: TaskMessage, line: ServerPipe, _gate: CancellationGate) -> di
 
 def compare(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
     """Run methods on a log against the truth, and write a page of it: not private, for curators."""
-    from headcount.lab.api.compare import compare as compared
+    from headcount.lab.api import compare as compared
 
     about = _dataset(message)
     fields, read_flags, _ = split_request(message.asked)
@@ -261,7 +261,7 @@ def compare(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) ->
 
 def audit(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
     """Attack the promise of a method on logs that are made up."""
-    from headcount.lab.api.audit import audit as audited
+    from headcount.lab.api import audit as audited
 
     fields = _check_settings(message.task, message.asked)
     result = audited(str(fields.pop("method", "")), **fields)
@@ -270,7 +270,7 @@ def audit(message: TaskMessage, _line: ServerPipe, _gate: CancellationGate) -> d
 
 def reproduce(message: TaskMessage, line: ServerPipe, _gate: CancellationGate) -> dict[str, Any]:
     """Run a paper again, and write a page of what came out: not private, for curators."""
-    from headcount.lab.api.reproduce import reproduce as reproduced
+    from headcount.lab.api import reproduce as reproduced
 
     fields = _check_settings(message.task, message.asked)
     counts = reproduced(str(fields.pop("paper", "")), message.out, progress=line.progress, **fields)

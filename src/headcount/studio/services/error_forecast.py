@@ -43,9 +43,8 @@ def figure_fields(releases: Sequence[tuple[str, str]] = ()) -> list[Field]:
 
 def forecast(figure_values: Mapping[str, Any], folder: Path | None = None) -> dict[str, Any]:
     """Predict the error of each method, and how many of the top K will be right; ``folder`` is of a release."""
-    from headcount.lab.api.plan import figures_of, plan
-    from headcount.lab.plan.forecast_sentences import readable, sentences
-    from headcount.lab.plan.top_k_forecast import forecast_top_k
+    from headcount.lab.api import figures_of, plan
+    from headcount.lab.plan.top_k_forecast import forecast_top_k, readable, sentences
     from headcount.releases.release import load
 
     epsilon, delta = str(figure_values.get("epsilon") or "1"), figure_values.get("delta")

@@ -9,7 +9,7 @@ from typing import Any
 from headcount._internal.parameters import read_whole_number
 from headcount.accounting.budget import amount
 from headcount.errors import Parameter, UnknownNameError, param
-from headcount.lab.replicate.registry import PAPERS
+from headcount.lab.replicate.all_papers import PAPERS
 from headcount.methods.registry import FAMILIES
 from headcount.studio import forms
 from headcount.studio.access import Visitor, check_curator
@@ -54,7 +54,7 @@ def _audit() -> list[Field]:
 
 
 def _reproduction() -> list[Field]:
-    papers = tuple(Choice(name, f"{name}: {paper.about}") for name, paper in PAPERS.items())
+    papers = tuple(Choice(name, f"{name}: {paper.claims.run.about}") for name, paper in PAPERS.items())
     efforts = (Choice("true", "quick: fewer runs and grid points"), Choice("false", "in full: this takes long"))
     return [
         Field(

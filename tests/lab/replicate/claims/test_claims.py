@@ -14,15 +14,9 @@ from headcount.events.log import EventLog
 from headcount.lab.datasets.by_name import Dataset, Kind
 from headcount.lab.datasets.entries import ENTRIES
 from headcount.lab.datasets.parsed import Sizes
-from headcount.lab.replicate.claims.claims import Claims, parse_claims, read_claims
-from headcount.lab.replicate.claims.verdicts import (
-    WORDS,
-    IncompleteError,
-    Verdict,
-    check_complete,
-    judge_all,
-)
-from headcount.lab.replicate.registry import PAPERS
+from headcount.lab.replicate.all_papers import PAPERS
+from headcount.lab.replicate.claims.claims import parse_claims, read_claims
+from headcount.lab.replicate.claims.verdicts import WORDS, IncompleteError, Verdict, check_complete, judge_all
 from headcount.lab.replicate.results import Results, Row, table_of
 
 FILES = tuple(PAPERS)
@@ -42,6 +36,10 @@ authors = "A. Author"
 title = "Films"
 venue = "Nowhere 2026"
 methods = ["A"]
+
+[run]
+about = "Counting films."
+setup = []
 
 [[dataset]]
 paper = "Films"
@@ -162,14 +160,8 @@ def changed(old: str, new: str) -> Callable[[str], str]:
         (changed('value = "error"', ""), r"tiny\.toml: section\.0\.picture\.0\.0\.value: Field required"),
         (changed('kind = "dots"', 'kind = "bars"'), r"tiny\.toml: section\.0\.picture\.1\.0\.kind"),
         (changed('datasets = ["Films"]', 'dataset = "Films"'), r"picture\.0\.1\.dataset: Extra inputs"),
-        (
-            changed('datasets = ["Films"]', 'datasets = ["Moons"]'),
-            "is of 'Moons', which is no data set",
-        ),
-        (
-            changed('title = "All data"', 'title = "All {data}"'),
-            "only {dataset} can stand in braces",
-        ),
+        (changed('datasets = ["Films"]', 'datasets = ["Moons"]'), "is of 'Moons', which is no data set"),
+        (changed('title = "All data"', 'title = "All {data}"'), "only {dataset} can stand in braces"),
         (changed('"mse-{dataset}"', '"mse"'), "has two pictures 'mse'"),
         (changed('name = "both"', 'name = "mae-films"'), "has two pictures 'mae-films'"),
     ],
@@ -256,12 +248,8 @@ def test_a_claim_without_a_verdict_is_an_error() -> None:
 
 def test_what_the_text_does_not_hold_is_not_testable() -> None:
     claims = read_claims("dpsense")
-    silent = Claims(
-        paper=claims.paper,
-        dataset=claims.dataset,
-        section=claims.section,
-        claim=[candidate for candidate in claims.claim if candidate.id == "errors-compared"],
-    )
+    compared = [candidate for candidate in claims.claim if candidate.id == "errors-compared"]
+    silent = claims.model_copy(update={"claim": compared})
     [verdict] = judge_all(silent, Results(table_of([])), {}, [])
     assert verdict.verdict == "not testable"
     assert "ends before the results" in verdict.measured

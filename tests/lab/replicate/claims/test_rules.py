@@ -46,14 +46,14 @@ LOW, MIDDLE, HIGH, WIDE = [1.0, 1.1, 0.9], [2.0, 2.1, 1.9], [3.0, 3.1, 2.9], [0.
 def test_intervals_are_students() -> None:
     values = [1.0, 4.0, 2.0, 8.0]
     low, high = stats.t.interval(0.95, 3, loc=3.75, scale=stats.sem(values))
-    estimate = Estimate.of(values)
+    estimate = Estimate.from_runs(values)
     assert estimate.mean == 3.75
     assert estimate.high - estimate.low == pytest.approx(high - low, rel=2e-3)
     assert estimate.high - estimate.mean == pytest.approx(estimate.mean - estimate.low)
 
 
 def test_runs_that_agree_but_for_rounding_are_a_point() -> None:
-    estimate = Estimate.of([0.1 + 0.2, 0.3, 0.3])
+    estimate = Estimate.from_runs([0.1 + 0.2, 0.3, 0.3])
     assert estimate.low == estimate.high
 
 

@@ -51,6 +51,15 @@ class Publication(_Frozen):
         return f"{self.authors}. {self.title}. {self.venue}."
 
 
+class Rerun(_Frozen):
+    """What the report says of our run: what the paper is about, and how its experiments are set up here."""
+
+    about: str
+    setup: list[str]
+    lists: dict[str, list[str]] = {}
+    """Lists that the paper prints, by title."""
+
+
 class _Stands(_Frozen):
     """Which data set stands for one of the paper, and whether it is the same."""
 
@@ -133,6 +142,7 @@ class Claims(_Frozen):
     """A paper's file."""
 
     paper: Publication
+    run: Rerun
     dataset: list[PaperData]
     section: list[Section]
     claim: list[Claim]

@@ -143,10 +143,10 @@ class FallsSlower(OfMetric):
         """Compare by how much curves fall."""
         ours, others = (
             {
-                method: _rise(list(_curve(self.select_points(results, dataset, table, method)).values()))
-                for method in side
+                name: _rise(list(_curve(points).values()))
+                for name, points in self.select_methods(results, dataset, table, methods).items()
             }
-            for side in (self.methods, self.than)
+            for methods in (self.methods, self.than)
         )
         outcomes = [clearly(a, b, -1.0) for a in ours.values() for b in others.values()]
         if any(clearly(estimate, _NOTHING, -1.0) for estimate in (ours | others).values()):
@@ -155,7 +155,7 @@ class FallsSlower(OfMetric):
         return Judgement(all_hold(outcomes), text)
 
 
-_NOTHING = Estimate.of([0.0])
+_NOTHING = Estimate.from_runs([0.0])
 
 
 def _curve(points: Points) -> dict[float, Estimate]:
@@ -172,14 +172,14 @@ def _curve(points: Points) -> dict[float, Estimate]:
 def _rise(curve: Sequence[Estimate]) -> Estimate:
     """Return by how much the line through the points of each run rises from the first to the last.
 
-    >>> _rise([Estimate.of(runs) for runs in ([3.0, 4.0], [1.0, 2.0], [2.0, 3.0])]).mean
+    >>> _rise([Estimate.from_runs(runs) for runs in ([3.0, 4.0], [1.0, 2.0], [2.0, 3.0])]).mean
     -1.0
     """
     runs = np.array([estimate.runs for estimate in curve])
     place = np.arange(len(curve)) - (len(curve) - 1) / 2
     rises = (len(curve) - 1) * (place @ (runs - runs[0])) / (place @ place)
     rises[np.abs(rises) <= ROUNDING * np.abs(runs).max()] = 0.0
-    return Estimate.of(rises.tolist())
+    return Estimate.from_runs(rises.tolist())
 
 
 def _step_back(curve: Mapping[float, Estimate], sign: float) -> tuple[_Point, _Point] | None:
@@ -191,5 +191,5 @@ def _step_back(curve: Mapping[float, Estimate], sign: float) -> tuple[_Point, _P
 def _line(rise: Estimate) -> str:
     if not any(rise.runs):
         return "the line through all points is level"
-    fall = Estimate.of([-run for run in rise.runs])
+    fall = Estimate.from_runs([-run for run in rise.runs])
     return f"the line through all points {f'rises by {rise.shown}' if rise.mean > 0 else f'falls by {fall.shown}'}"

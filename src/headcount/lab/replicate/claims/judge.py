@@ -71,6 +71,12 @@ class OfMetric(Judged):
             x=self.x,
         )
 
+    def select_methods(
+        self, results: Results, dataset: str, table: str, methods: Sequence[str]
+    ) -> dict[str, Points]:
+        """Return the estimates of several methods in one case."""
+        return {method: self.select_points(results, dataset, table, method) for method in methods}
+
 
 class MethodByMethod(OfMetric):
     """What looks at each method alone."""

@@ -1,10 +1,7 @@
 """Claim rules that compare values: order, factor, bound, range and equality.
 
-Rules about the shape of a curve are in shapes.
-
-Rules about numbers are here, those about the shape of curves in
-:mod:`headcount.lab.replicate.claims.curve_rules`, and what both share in
-:mod:`headcount.lab.replicate.claims.judge`. A rule's docstring is printed on the report.
+Rules about the shape of a curve are in :mod:`headcount.lab.replicate.claims.curve_rules`, and the base of all
+rules in :mod:`headcount.lab.replicate.claims.judge`. A rule's docstring is printed on the report.
 """
 
 from __future__ import annotations
@@ -44,8 +41,9 @@ class Order(OfMetric):
 
     def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Compare all pairs, or the best two."""
-        ours = {method: self.select_points(results, dataset, table, method) for method in self.methods}
-        others = {method: self.select_points(results, dataset, table, method) for method in self.than}
+        ours, others = (
+            self.select_methods(results, dataset, table, methods) for methods in (self.methods, self.than)
+        )
         sign = 1.0 if self.rule == "below" else -1.0
         outcomes: list[tuple[Holds, Key]] = []
         for key in next(iter(ours.values())):
@@ -70,8 +68,9 @@ class WithinFactor(OfMetric):
 
     def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Compare all pairs, on both sides."""
-        ours = {method: self.select_points(results, dataset, table, method) for method in self.methods}
-        others = {method: self.select_points(results, dataset, table, method) for method in self.than}
+        ours, others = (
+            self.select_methods(results, dataset, table, methods) for methods in (self.methods, self.than)
+        )
         outcomes = [self._near(a[key], b[key]) for a in ours.values() for b in others.values() for key in a]
         text = (
             f"{format_methods(ours)} against {format_methods(others)} (within a factor of {number(self.factor)})"
@@ -110,9 +109,9 @@ class AgainstValue(OfMetric):
 
     def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Hold every interval against the value."""
-        points_by_method = {method: self.select_points(results, dataset, table, method) for method in self.methods}
+        points_by_method = self.select_methods(results, dataset, table, self.methods)
         sign = 1.0 if self.rule == "at most" else -1.0
-        fixed = Estimate.of([self.value])
+        fixed = Estimate.from_runs([self.value])
         outcomes: list[Holds] = []
         for key in next(iter(points_by_method.values())):
             there = [points[key] for points in points_by_method.values()]
@@ -139,8 +138,8 @@ class Between(OfMetric):
 
     def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Hold every interval against both values."""
-        points_by_method = {method: self.select_points(results, dataset, table, method) for method in self.methods}
-        low, high = Estimate.of([self.low]), Estimate.of([self.high])
+        points_by_method = self.select_methods(results, dataset, table, self.methods)
+        low, high = Estimate.from_runs([self.low]), Estimate.from_runs([self.high])
         outcomes = [
             all_hold([within(estimate, low, -1.0), within(estimate, high, 1.0)])
             for points in points_by_method.values()
@@ -163,7 +162,7 @@ class Drawn(MethodByMethod):
             for estimate in self.select_points(results, dataset, table, method).values()
             for run in estimate.runs
         ]
-        text = f"{number(min(runs))} to {number(max(runs))}, on average {Estimate.of(runs).shown}"
+        text = f"{number(min(runs))} to {number(max(runs))}, on average {Estimate.from_runs(runs).shown}"
         return Judgement(min(runs) <= self.value <= max(runs), text)
 
 

@@ -1,1 +1,0 @@
-"""The lab in Python, with the words of the command line."""

@@ -1,1 +1,0 @@
-"""Count methods exactly as their papers run them."""

@@ -1,1 +1,0 @@
-"""CIM and its coupled records, as the thesis runs them."""

@@ -1,1 +1,0 @@
-"""PNCF as the thesis runs it."""

@@ -1,1 +1,0 @@
-"""PriTop and tag suppression as the thesis runs them."""

@@ -1,1 +1,0 @@
-"""Compiled kernels of topic models, PriTop and graph ranking."""

@@ -1,1 +1,0 @@
-"""Tests of headcount.lab.as_published.tags."""
