@@ -8,7 +8,7 @@ like whom, and a prediction would need what all of them rated;
 Why it is not private
     Noise and exponent are scaled by recommendation-aware sensitivity: the change that one user less makes in these
     very data. That is a local sensitivity, and no smooth bound of it: it may be near 0 with a user and 1 without,
-    so that the noise itself tells them apart; ``tests/lab/as_published/recommender/test_pncf_refuted`` works a
+    so that the noise itself tells them apart; ``tests/lab/as_published/test_pncf_refuted`` works a
     loss out. Every item spends ε again, on the same ratings.
 
 Departures from the thesis
