@@ -47,6 +47,7 @@ from headcount.releases.item_lookup import ItemNames
 class PncfPredictionsPublished(PncfMethod):
     """Ratings of named people, predicted from neighbours drawn with the sensitivity of the data themselves.
 
+    >>> from headcount.accounting.budget import Grant
     >>> from headcount.noise import SeededNoise
     >>> stars = [("ann", "tea", 5), ("ann", "rye", 4), ("bob", "tea", 3), ("bob", "rye", 2), ("cyn", "tea", 4)]
     >>> log = EventLog.of(stars, items=["rye", "tea"], value_range=(1, 5))

@@ -51,6 +51,7 @@ from headcount.noise import NoiseSource
 class PriTopPublished(PublishedTags):
     """PriTop: every person's tags, replaced by others of the same topics.
 
+    >>> from headcount.accounting.budget import Grant
     >>> PriTopPublished().guarantee(Grant("1")).short()
     'ε = 1 claimed, not established'
     """

@@ -121,7 +121,8 @@ def save_copy(name: str, folder: str | os.PathLike[str], into: str | os.PathLike
 def where_to_get(name: str) -> str:
     """Say which files to get, from whom, and what they must hold.
 
-    >>> print(where_to_get("fimi-retail"))
+    >>> from headcount.errors import command_line, render
+    >>> print(render(where_to_get("fimi-retail"), command_line))
     get retail.dat.gz (a line for each basket: its goods between blanks) from the FIMI repository \
 (http://fimi.uantwerpen.be/data/): 908,576 records of 88,162 users about 16,470 items; or put fimi-retail.parquet \
 (user, item) there; and name the folder with --data or HEADCOUNT_DATA
