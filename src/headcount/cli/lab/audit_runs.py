@@ -174,7 +174,9 @@ def _attack(
         so_far[:] = [early]
 
     procedure = audit if job.mode == "fixed" else audit_sequentially
-    finding = procedure(job.target, job.pairs(), job.runs, seed=seed, pool=pool, progress=progress, on_finding=remember)
+    finding = procedure(
+        job.target, job.pairs(), job.runs, seed=seed, pool=pool, progress=progress, on_finding=remember
+    )
     return finding, [attempt.pair for attempt in finding.attempts]
 
 

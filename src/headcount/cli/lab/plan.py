@@ -149,7 +149,7 @@ def _error(prediction: Any) -> float:
 
 
 def _figures(flags: Flags) -> Any:
-    from headcount.lab.api.plan import figures_of
+    from headcount.lab.api import figures_of
     from headcount.releases.release import load
 
     texts = {"max": flags["most"], **{name: flags[name] for name in ("users", "items", "contexts", "median")}}
@@ -188,7 +188,7 @@ def _forecast(
 
 def _show_forecast(forecasts: Sequence[Expected], epsilon: str, delta: str | None = None) -> None:
     """Show what is to be expected at one ε: of items, and of each context."""
-    from headcount.lab.plan.forecast_sentences import better_command, readable, sentences
+    from headcount.lab.plan.top_k_forecast import better_command, readable, sentences
 
     for table in dict.fromkeys(expected.table for expected in forecasts):
         mine = [expected for expected in forecasts if expected.table == table]
