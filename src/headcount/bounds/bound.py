@@ -65,9 +65,9 @@ class VectorBound(Bound[Bounded]):
         """The shape of the sums, None where it follows from the log."""
         return None
 
-    def sensitivity(self, size: int) -> Sensitivity:  # noqa: ARG002
-        """Return how far one user moves so many sums, in units: by default each user is counted once."""
-        return Sensitivity(l1=1, l2_squared=1, linf=1)
+    def sensitivity(self, size: int) -> Sensitivity:
+        """Return how far one user moves so many sums, in units. Every bound declares it: there is no default."""
+        raise NotImplementedError
 
     def seal(self, sums: Integers) -> Bounded:
         """Turn sums over users into bounded values that noise accepts."""

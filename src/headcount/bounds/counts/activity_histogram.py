@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.bounds.bound import CountTable, Norm, VectorBound, check_limit
-from headcount.bounds.bounded import Bounded
+from headcount.bounds.bounded import Bounded, Sensitivity
 from headcount.bounds.counts.count_bound import ItemSubset, count_by_activity, marked_items
 from headcount.bounds.passes import Passes
 from headcount.events.log import EventLog
@@ -55,6 +55,10 @@ class ActivityHistogram(VectorBound):
     def shape(self) -> tuple[int]:
         """One number for each place."""
         return (self.places,)
+
+    def sensitivity(self, size: int) -> Sensitivity:  # noqa: ARG002
+        """A user is in one place, once."""
+        return Sensitivity.of_l1(1)
 
     def measure(self, passes: Passes, log: EventLog, secret: bytes) -> Bounded:
         """Count the users by the number of their records."""

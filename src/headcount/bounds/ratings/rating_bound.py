@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from headcount._internal.arrays import Integers
 from headcount._internal.threads import parallel_map
 from headcount.bounds.bound import VectorBound
-from headcount.bounds.bounded import Bounded
+from headcount.bounds.bounded import Bounded, Sensitivity
 from headcount.bounds.kernels.sort_rows import average
 from headcount.bounds.passes import Passes
 from headcount.events.encode.passes import FEW_ROWS, CodedBatch, Reading
@@ -107,6 +107,10 @@ class Raters(RatingBound):
     def shape(self) -> tuple[int]:
         """One number."""
         return (1,)
+
+    def sensitivity(self, size: int) -> Sensitivity:  # noqa: ARG002
+        """A user counts once."""
+        return Sensitivity.of_l1(1)
 
     def measure(self, passes: Passes, log: EventLog, secret: bytes) -> Bounded:  # noqa: ARG002
         """Count the users who rated, or have, anything."""
