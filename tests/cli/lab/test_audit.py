@@ -454,7 +454,7 @@ def test_an_interrupt_keeps_the_finished_results(run: Run, work: Path, monkeypat
 
     def interrupted(target: Target, *given: Any, **named: Any) -> Any:
         if target.name == "lpa":
-            named["found"](real(target, *given))
+            named["on_finding"](real(target, *given))
             raise KeyboardInterrupt
         return real(target, *given, **named)
 

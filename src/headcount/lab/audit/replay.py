@@ -1,7 +1,5 @@
 """The replay contract: record every mechanism call on a log and repeat the draws on an adjacent log.
 
-The audit that runs it over all pairs is in replaying.
-
 A release is run on one log, and every place where exact numbers meet noise is written down: the numbers, how far
 one person may move them, what pays for it, the law, and what came out. Then it is run on a neighbour, and whatever
 is drawn there comes out as it did before. What follows a draw may know its result alone. So
@@ -68,7 +66,6 @@ KEY = "key"
 """What stands in a transcript where a key was asked for."""
 
 Log = TypeVar("Log")
-"""A log, or what a run makes one of."""
 Outcome = TypeVar("Outcome")
 
 
@@ -154,10 +151,8 @@ def _plain(result: Any) -> Any:
     return result.tolist() if isinstance(result, np.ndarray) else result
 
 
-# What a draw must be so that the result is the one of the script.
-
-
 def _forced(now: MechanismCall) -> Any:
+    """Return what a draw must be so that the result is the one of the script."""
     exact, result = now.exact, now.result
     if isinstance(exact, BoundedKeySupport):
         shown = set(result)
