@@ -16,7 +16,7 @@ from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace
 from headcount.adaptive.measure import REFINED_ITEMS
 from headcount.adaptive.posterior import Posterior
-from headcount.adaptive.refinement import RefinedCounts
+from headcount.adaptive.refinement.estimate import RefinedCounts
 from headcount.bounds.counts.activity_histogram import bin_of
 from headcount.bounds.counts.top_item_counts import TopItemCounts
 from headcount.engines.local.engine import LocalEngine

@@ -2,7 +2,7 @@
 
 The best linear estimate needs only means and covariances. No logarithm of a noisy number is taken, and sums are
 right on average. :func:`update` is for noisy values of the quantities themselves: users by size
-(:mod:`headcount.adaptive.scale_up`) and refined counts (:mod:`headcount.adaptive.refinement`).
+(:mod:`headcount.adaptive.scale_up`) and refined counts (:mod:`headcount.adaptive.refinement.estimate`).
 :func:`update_many` is for noisy linear combinations of them, with many priors at once, and says how likely each
 prior makes the measurements: class profiles (:mod:`headcount.adaptive.class_scale_up`).
 

@@ -29,7 +29,7 @@ from headcount.adaptive.item_context_estimates import estimate_item_contexts
 from headcount.adaptive.light_heavy import ShrinkageModel, choose_ratios, fit_shrinkage
 from headcount.adaptive.posterior import NoisyPair, Posterior
 from headcount.adaptive.priors import PRIORS, Priors
-from headcount.adaptive.refinement import RefinedCounts, Subset, refined_subset
+from headcount.adaptive.refinement.estimate import RefinedCounts, Subset, refined_subset
 from headcount.adaptive.scale_up import Ratios, scale_up
 from headcount.adaptive.threshold_choice import Plan
 from headcount.bounds import CountTable, Noisy, WeightToThreshold

@@ -17,7 +17,8 @@ from typing import Any, Self
 import numpy as np
 
 from headcount._internal.python_surface import class_errors_in_python
-from headcount.accounting.budget import Amount, ExclusiveResource
+from headcount.accounting.budget import Amount
+from headcount.accounting.exclusive import ExclusiveResource
 from headcount.accounting.guarantee import Guarantee
 from headcount.bounds import LinearQueries
 from headcount.engines.engine import Engine, engine_for

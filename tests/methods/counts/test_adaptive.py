@@ -59,7 +59,7 @@ from tests.support.synthetic_logs import (
 # each of at most 36 weights is cut down to a whole multiple of 2^-16
 NEARLY = dict.fromkeys([("add", 5), *(("add_gaussian", step) for step in (2, 3, 4))], 1 - 36 / (1 << 16))
 # a limit of the closer look that is the same for all logs
-AGAIN = {"headcount.adaptive.refinement.SubsetModel.best_threshold": lambda *_: 2}
+AGAIN = {"headcount.adaptive.refinement.estimate.SubsetModel.best_threshold": lambda *_: 2}
 SPECIAL = {
     "adaptive": Special({"stages": ("activity", "shares", "first", "items", "edges"), "forced": AGAIN}, NEARLY)
 }

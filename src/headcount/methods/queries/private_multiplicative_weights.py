@@ -36,7 +36,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.accounting.budget import Amount, Cost, CostOrGrant, ExclusiveResource, Grant, cost_of
+from headcount.accounting.budget import Amount, Cost, CostOrGrant, Grant, cost_of
+from headcount.accounting.exclusive import ExclusiveResource
 from headcount.accounting.noise_distributions import DiscreteLaplace, NoiseDistribution
 from headcount.bounds import Bounded, LinearQueries, Sensitivity
 from headcount.bounds.grid.linear_queries import distances, exact_answers

@@ -78,7 +78,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount._internal.arrays import Integers
-from headcount.accounting.budget import Cost, ExclusiveResource, Grant
+from headcount.accounting.budget import Cost, Grant
+from headcount.accounting.exclusive import ExclusiveResource
 from headcount.accounting.gdp import mu_for, quantile_above, upper_tail
 from headcount.accounting.noise_distributions import DiscreteGaussian
 from headcount.bounds.keys.key_weights import MAX_HINT, UNITS, BoundedKeyWeights, KeyHints, KeyWeights

@@ -36,7 +36,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from headcount.accounting.budget import Cost, ExclusiveResource, Grant
+from headcount.accounting.budget import Cost, Grant
+from headcount.accounting.exclusive import ExclusiveResource
 from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.bounds import Bounded
 from headcount.errors import GrantError

@@ -31,8 +31,8 @@ from headcount.adaptive.intervals import undetected_per_item
 from headcount.adaptive.light_heavy import ShrinkageModel
 from headcount.adaptive.posterior import Posterior, laplace_scale
 from headcount.adaptive.priors import NORMAL_95, PRIORS, Priors, RefinementPriors
+from headcount.adaptive.refinement.subset_activity import SubsetActivity, estimate_subset_activity
 from headcount.adaptive.scale_up import Norm, Ratios, weights
-from headcount.adaptive.subset_activity import SubsetActivity, estimate_subset_activity
 from headcount.bounds import Noisy
 from headcount.bounds.counts.activity_histogram import UPPER_ENDS, bin_of
 

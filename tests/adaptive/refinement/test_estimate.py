@@ -10,8 +10,8 @@ import pytest
 from headcount._internal.arrays import Floats
 from headcount.adaptive.activity_histogram import EstimatedActivity
 from headcount.adaptive.posterior import Posterior
-from headcount.adaptive.refinement import PriorEstimates, SubsetModel
-from headcount.adaptive.subset_activity import SubsetActivity
+from headcount.adaptive.refinement.estimate import PriorEstimates, SubsetModel
+from headcount.adaptive.refinement.subset_activity import SubsetActivity
 from headcount.bounds.counts.activity_histogram import BINS
 
 ITEMS = 8

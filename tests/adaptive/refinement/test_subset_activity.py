@@ -8,7 +8,7 @@ import pytest
 from headcount._internal.arrays import Floats
 from headcount.adaptive.activity_histogram import EstimatedActivity
 from headcount.adaptive.posterior import Posterior
-from headcount.adaptive.subset_activity import (
+from headcount.adaptive.refinement.subset_activity import (
     distinct_draws_activity,
     equal_share_activity,
     estimate_mixing_weight,

@@ -1,0 +1,1 @@
+"""Refinement: a second measurement of the items with the largest counts."""
