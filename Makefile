@@ -26,11 +26,12 @@ test-slow: check kernels        ## what takes minutes
 kernels: $(MARK)                ## compile them as a wheel has them, if one has changed
 	-$(BIN)/python tools/packaging/prebuild.py --if-changed
 
-check: $(MARK)                  ## style, types, layers
+check: $(MARK)                  ## style, types, layers, sizes
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/checks/house_rules.py --sizes
 
 bench: $(BENCH)/.ready kernels  ## the figures of docs/performance.md, against rivals, in one run; ARGS=--resume
 	$(BENCH)/bin/python -m benchmarks --page $(ARGS)
