@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headcount.lab.audit.audit import expected_runs
-from headcount.lab.audit.targets import NAMES, pairs_for, runs_for, target
+from headcount.lab.audit.target_registry import NAMES, pairs_for, runs_for, target
 from headcount.lab.processes import workers
 from headcount.noise import SeededNoise
 

@@ -35,8 +35,8 @@ from benchmarks.comparison.rival_environments import Rival, environment, rival_e
 from benchmarks.harness.processes import run
 from headcount._internal.arrays import Floats, Integers
 from headcount.accounting.zcdp import rho_for
-from headcount.bounds.grid.group_cells import GroupCells
 from headcount.bounds.grid.marginals import ColumnPlaces, Marginals
+from headcount.bounds.grid.user_group_cells import GroupCells
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.grid import Grid, NumberBins
 

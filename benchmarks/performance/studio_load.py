@@ -29,7 +29,7 @@ import numpy as np
 
 from headcount.studio.access import Role
 from headcount.studio.settings import Limits, Settings
-from headcount.studio.store import credentials
+from headcount.studio.store import sessions_and_tokens
 from headcount.studio.store.accounts import Account
 from headcount.studio.studio import Studio
 
@@ -140,7 +140,7 @@ def lay_out(folder: Path, analysts: int, items: int, people: int) -> Desk:
 def _session(studio: Studio, person: Account) -> dict[str, str]:
     """Sign somebody in, without the time that a password takes."""
     with studio.store.writing() as run:
-        begun = credentials.begin_session(run, person.id, time.time())
+        begun = sessions_and_tokens.begin_session(run, person.id, time.time())
     cookie = f"{studio.cookies.name}={studio.cookies.signed(begun.secret)}"
     return {"Cookie": cookie, "X-CSRF-Token": begun.csrf, "Origin": studio.settings.base_url}
 

@@ -31,12 +31,12 @@ import uvicorn
 
 from headcount.accounting.guarantee import Guarantee
 from headcount.accounting.noise_distributions import DiscreteLaplace
-from headcount.releases.folder_files import folder_digest
+from headcount.releases.folder_integrity import folder_digest
 from headcount.releases.release import Release
 from headcount.studio.access import Role
 from headcount.studio.app import app_for_studio
 from headcount.studio.settings import Settings
-from headcount.studio.store import credentials, schema
+from headcount.studio.store import schema, sessions_and_tokens
 from headcount.studio.studio import Studio
 
 ITEMS = 100_000
@@ -115,7 +115,7 @@ def _furnished(studio: Studio, released: Release) -> tuple[str, str]:
         kept = {"folder": key, "digest": folder_digest(folder), "state": "published", "created": 1.0}
         columns = {"dataset": dataset, "owner": who, "family": "counts", "title": "A city", "note": ""}
         run.execute(schema.releases.insert().values(id=key, published=1.0, **columns, **kept))
-        begun = credentials.begin_session(run, who, time.time())
+        begun = sessions_and_tokens.begin_session(run, who, time.time())
     return key, studio.cookies.signed(begun.secret)
 
 

@@ -27,7 +27,7 @@ from benchmarks.quality.count_accuracy import SEVEN, ErrorsBySetting, Truth, des
 from headcount._internal.arrays import Floats
 from headcount.accounting.budget import Grant
 from headcount.adaptive.estimator import shrink_groups
-from headcount.adaptive.light_heavy import ShrinkageModel
+from headcount.adaptive.light_heavy_estimates import ShrinkageModel
 from headcount.adaptive.measure import add_group_noise, release_histogram
 from headcount.adaptive.posterior import blocks
 from headcount.adaptive.threshold_choice import choose_threshold, estimate_users

@@ -31,7 +31,7 @@ from headcount.lab.plan.top_k_forecast import Expected, forecast_top_k
 from headcount.methods.prediction.errors import TableShape, lognormal_activity
 from headcount.methods.registry import build
 from headcount.noise import SeededNoise
-from headcount.reports.charts.tidy_table import means
+from headcount.reports.charts.trial_means import means
 
 LIMITS = (1, 3, 10, 30, 100)
 METHODS = ("adaptive", "sra", "hpa", "gs-r", "dpsense")

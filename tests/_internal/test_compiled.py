@@ -39,7 +39,7 @@ def kernel(values, times):
 RUN = """
 import gc, json, sys
 import numpy as np
-import headcount._internal.numba_doorway
+import headcount._internal.numba_compiler
 import some_kernels
 looks = []
 gc.callbacks.append(lambda phase, told: looks.append(phase))

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from headcount.accounting.budget import Cost, Grant, amount, probability
 from headcount.errors import GrantError, UsageError
 from headcount.events.roles import read_range
-from headcount.ledger.windows import Windows
+from headcount.ledger.event_time_windows import Windows
 from headcount.methods.totals.quantile_targets import read_quantiles
 from headcount.noise.partition_selection.threshold import threshold_for
 from tests.support.forks import in_a_fork

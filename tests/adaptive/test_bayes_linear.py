@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headcount._internal.arrays import Floats
-from headcount.adaptive.class_scale_up import ClassMeasurements, estimate_classes, random_walk_covariance
+from headcount.adaptive.popularity_scale_up import ClassMeasurements, estimate_classes, random_walk_covariance
 from headcount.bounds.counts.activity_histogram import UPPER_ENDS
 
 RECORDS = UPPER_ENDS[2:10].astype(np.float64)

@@ -11,10 +11,10 @@ import numpy as np
 
 from headcount.accounting.noise_distributions import DiscreteLaplace
 from headcount.adaptive.activity_histogram import UserEstimates, estimate_with_upper
-from headcount.adaptive.class_scale_up import ReleasedProfile
 from headcount.adaptive.estimator import NoisyGroupTables, item_contexts_from, shrink_groups
 from headcount.adaptive.intervals import estimate_counts
-from headcount.adaptive.light_heavy import choose_ratios
+from headcount.adaptive.light_heavy_estimates import choose_ratios
+from headcount.adaptive.popularity_scale_up import ReleasedProfile
 from headcount.adaptive.posterior import Posterior
 from headcount.bounds import WeightToThreshold
 from headcount.bounds.counts.activity_histogram import BINS, UPPER_ENDS

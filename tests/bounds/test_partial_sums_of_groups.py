@@ -24,10 +24,10 @@ from headcount.bounds import (
 )
 from headcount.bounds.counts.record_cap import RecordCap
 from headcount.bounds.counts.sample_records import SampleUsers
-from headcount.bounds.counts.sparse_user_counts import UsersPerColumn
 from headcount.bounds.counts.top_item_counts import BoundedTopItemCounts, TopItemCounts
-from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.counts.users_per_column import UsersPerColumn
 from headcount.bounds.grid.marginals import BoundedTables, Marginals
+from headcount.bounds.grid.user_group_cells import GroupCells
 from headcount.bounds.keys.distinct_items_sign import DistinctItemsSign
 from headcount.bounds.keys.key_support import KeySupport
 from headcount.bounds.keys.key_weights import KeyWeights

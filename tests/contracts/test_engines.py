@@ -11,7 +11,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from headcount.bounds import Bound, Measured_co
-from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.grid.user_group_cells import GroupCells
 from headcount.bounds.keys.distinct_items_sign import DistinctItemsSign
 from headcount.bounds.keys.key_support import KeySupport
 from headcount.bounds.keys.key_weights import KeyWeights

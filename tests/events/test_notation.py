@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import headcount as hc
 from headcount.bounds import SampleRecords
-from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.grid.user_group_cells import GroupCells
 from headcount.bounds.values.user_totals import UserTotals
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import HeadcountError

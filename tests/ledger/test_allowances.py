@@ -11,7 +11,7 @@ import pytest
 
 from headcount.errors import RefusedError, UnknownNameError, UsageError
 from headcount.ledger import Ledger
-from headcount.ledger.windows import Span
+from headcount.ledger.event_time_windows import Span
 from tests.support.ledger_stores import NewPlace, Place, cost, reserve, spend
 
 

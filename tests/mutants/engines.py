@@ -27,9 +27,9 @@ from headcount.bounds import (
 from headcount.bounds.bounded import root_above
 from headcount.bounds.counts.class_profile import NO_SIZE_CAP, PROFILE_SIZES
 from headcount.bounds.counts.record_cap import CappedRecords, RecordCap
-from headcount.bounds.counts.sparse_user_counts import SparseCounts, UsersPerColumn
 from headcount.bounds.counts.top_item_counts import BoundedTopItemCounts, TopItemCounts
-from headcount.engines.local.row_reader import collect_rows
+from headcount.bounds.counts.users_per_column import SparseCounts, UsersPerColumn
+from headcount.engines.local.encoded_rows import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 from headcount.events.sources.source import TableSource

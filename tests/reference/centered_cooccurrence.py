@@ -13,7 +13,7 @@ from headcount.bounds.ratings.centered_cooccurrence import (
     COOCCURRENCE_NORM,
     CenteredCooccurrence,
 )
-from headcount.engines.local.row_reader import collect_rows
+from headcount.engines.local.encoded_rows import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 from tests.reference.registry import measures

@@ -30,10 +30,10 @@ from headcount.bounds import (
 from headcount.bounds.counts.class_profile import PROFILE_SIZES
 from headcount.bounds.counts.record_cap import CappedRecords, RecordCap
 from headcount.bounds.counts.sample_records import SampleUsers
-from headcount.bounds.counts.sparse_user_counts import SparseCounts, UsersPerColumn
 from headcount.bounds.counts.top_item_counts import BoundedTopItemCounts, TopItemCounts
+from headcount.bounds.counts.users_per_column import SparseCounts, UsersPerColumn
 from headcount.bounds.ratings.sampled_item_pairs import SampledItemPairs
-from headcount.engines.local.row_reader import collect_rows
+from headcount.engines.local.encoded_rows import collect_rows
 from headcount.events.encode.id_table import raw_ids
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog

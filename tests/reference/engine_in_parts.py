@@ -15,8 +15,8 @@ from headcount.bounds import (
     Measured_co,
 )
 from headcount.bounds.counts.record_cap import CappedRecords, RecordCap
-from headcount.bounds.counts.sparse_user_counts import SparseCounts, UsersPerColumn
 from headcount.bounds.counts.top_item_counts import BoundedTopItemCounts, TopItemCounts
+from headcount.bounds.counts.users_per_column import SparseCounts, UsersPerColumn
 from headcount.events.log import EventLog
 from tests.reference.engine import ReferenceEngine
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from headcount._internal.arrays import Draws
 from headcount.bounds import Bounded, draws
-from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.grid.user_group_cells import GroupCells
 from headcount.events.log import EventLog
 from tests.reference.registry import measures
 from tests.reference.rows import Name, in_cells

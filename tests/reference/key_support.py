@@ -8,7 +8,7 @@ import numpy as np
 
 from headcount.bounds import draws
 from headcount.bounds.keys.key_support import BoundedKeySupport, KeySupport
-from headcount.engines.local.row_reader import collect_rows
+from headcount.engines.local.encoded_rows import collect_rows
 from headcount.events.encode.id_table import raw_ids
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog

@@ -10,7 +10,7 @@ import numpy as np
 from headcount.bounds import Bounded, draws
 from headcount.bounds.keys.distinct_items_sign import DistinctItemsSign, distinct_items_sign
 from headcount.bounds.keys.key_weights import UNITS, BoundedKeyWeights, KeyWeights
-from headcount.engines.local.row_reader import collect_rows
+from headcount.engines.local.encoded_rows import collect_rows
 from headcount.events.encode.id_table import raw_ids
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog

@@ -15,7 +15,7 @@ def count_marginals(log: EventLog, bound: Marginals, secret: bytes) -> BoundedTa
     """Count every kept record once in each table.
 
     >>> import pyarrow as pa
-    >>> from headcount.bounds.grid.group_cells import GroupCells
+    >>> from headcount.bounds.grid.user_group_cells import GroupCells
     >>> from headcount.events.grid import Grid
     >>> from headcount.events.user_table import read_people
     >>> log = read_people(pa.table({"who": ["ann", "bob"], "age": [30, 70], "size": [1, 1]}), user="who")

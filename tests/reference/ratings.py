@@ -19,7 +19,7 @@ from headcount.bounds.ratings.rating_bound import (
 )
 from headcount.bounds.ratings.rating_covariance import RatingCovariance
 from headcount.bounds.ratings.rating_offsets import RatingOffsets
-from headcount.engines.local.row_reader import collect_rows
+from headcount.engines.local.encoded_rows import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 from tests.reference.registry import measures

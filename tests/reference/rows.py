@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.grid.user_group_cells import GroupCells
 from headcount.bounds.tags.tag_weights import TagBound
 from headcount.bounds.values.user_totals import UserTotals
-from headcount.engines.local.row_reader import collect_rows
+from headcount.engines.local.encoded_rows import collect_rows
 from headcount.events.encode.id_table import raw_ids
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog

@@ -15,7 +15,7 @@ from headcount.accounting.zcdp import rho_for
 from headcount.errors import RefusedError, UsageError
 from headcount.events.tag_log import read_tags
 from headcount.events.user_table import read_people
-from headcount.ledger.windows import Windows
+from headcount.ledger.event_time_windows import Windows
 from headcount.methods.counts.request import ReleaseRequest
 from headcount.methods.rankings.request import RankRequest
 from headcount.methods.request import ChargedRequest

@@ -30,7 +30,7 @@ from headcount.bounds import (
     Scored,
 )
 from headcount.engines.engine import Engine
-from headcount.engines.local.row_reader import collect_rows
+from headcount.engines.local.encoded_rows import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 from headcount.methods.counts.dpsense import SensitivityControl

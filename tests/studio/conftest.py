@@ -158,11 +158,11 @@ def client(browser: Callable[..., Browser]) -> Callable[[Role | str | None], Bro
 
 def _session(studio: Studio, name: str) -> str:
     """Begin a session without the password, which takes its time."""
-    from headcount.studio.store import credentials
+    from headcount.studio.store import sessions_and_tokens
 
     person = next(user for user in studio.accounts.listed() if user.name == name)
     with studio.store.writing() as run:
-        begun = credentials.begin_session(run, person.id, _now())
+        begun = sessions_and_tokens.begin_session(run, person.id, _now())
     return studio.cookies.signed(begun.secret)
 
 

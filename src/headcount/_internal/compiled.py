@@ -2,7 +2,7 @@
 
 What releases mostly call was compiled when the package was built, and lies beside it in a library
 (:mod:`headcount._internal.compiled_library`). All else is compiled by Numba
-(:mod:`headcount._internal.numba_doorway`) when it is first called, and Numba is imported then and not before:
+(:mod:`headcount._internal.numba_compiler`) when it is first called, and Numba is imported then and not before:
 with LLVM it takes a third of the time and of the memory of a small release.
 """
 
@@ -53,9 +53,9 @@ class Kernel:
     @cached_property
     def jitted(self) -> Any:
         """What Numba makes of it."""
-        from headcount._internal import numba_doorway
+        from headcount._internal import numba_compiler
 
-        return numba_doorway.dispatcher_of(self)
+        return numba_compiler.dispatcher_of(self)
 
 
 def compiled(function: Function) -> Function:

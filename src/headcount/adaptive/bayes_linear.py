@@ -4,7 +4,7 @@ The best linear estimate needs only means and covariances. No logarithm of a noi
 right on average. :func:`update` is for noisy values of the quantities themselves: users by size
 (:mod:`headcount.adaptive.scale_up`) and refined counts (:mod:`headcount.adaptive.refinement.estimate`).
 :func:`update_many` is for noisy linear combinations of them, with many priors at once, and says how likely each
-prior makes the measurements: class profiles (:mod:`headcount.adaptive.class_scale_up`).
+prior makes the measurements: class profiles (:mod:`headcount.adaptive.popularity_scale_up`).
 
 Reference
     M. Goldstein, D. Wooff. Bayes Linear Statistics: Theory and Methods. Wiley, 2007.

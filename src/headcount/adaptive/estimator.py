@@ -23,10 +23,10 @@ import numpy as np
 from headcount._internal.arrays import Floats, Integers
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.adaptive.activity_histogram import UserEstimates
-from headcount.adaptive.class_scale_up import ReleasedProfile
 from headcount.adaptive.intervals import average_to_item_ratio, estimate_counts, relative_variances
 from headcount.adaptive.item_context_estimates import estimate_item_contexts
-from headcount.adaptive.light_heavy import ShrinkageModel, choose_ratios, fit_shrinkage
+from headcount.adaptive.light_heavy_estimates import ShrinkageModel, choose_ratios, fit_shrinkage
+from headcount.adaptive.popularity_scale_up import ReleasedProfile
 from headcount.adaptive.posterior import NoisyPair, Posterior
 from headcount.adaptive.priors import PRIORS, Priors
 from headcount.adaptive.refinement.estimate import RefinedCounts, Subset, refined_subset

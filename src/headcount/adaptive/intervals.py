@@ -17,7 +17,7 @@ import numpy as np
 
 from headcount._internal.arrays import Floats
 from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.light_heavy import ShrinkageModel
+from headcount.adaptive.light_heavy_estimates import ShrinkageModel
 from headcount.adaptive.posterior import Posterior, blocks, relative_variance
 from headcount.adaptive.priors import NORMAL_95, PRIORS
 from headcount.adaptive.scale_up import Ratios, mean_ratio
@@ -89,7 +89,7 @@ def estimate_counts(model: ShrinkageModel, ratios: Ratios) -> Posterior:
 
     >>> from headcount.accounting.noise_distributions import noise_distribution_from_json
     >>> from headcount.adaptive.activity_histogram import UserEstimates
-    >>> from headcount.adaptive.light_heavy import choose_ratios, fit_shrinkage
+    >>> from headcount.adaptive.light_heavy_estimates import choose_ratios, fit_shrinkage
     >>> from headcount.adaptive.posterior import NoisyPair
     >>> law = noise_distribution_from_json({"law": "discrete-laplace", "scale": "1", "step": "1/100"})
     >>> activity = EstimatedActivity(np.array([1.0, 16.0]), np.array([50.0, 100.0]))

@@ -25,8 +25,8 @@ from decimal import Decimal
 import numpy as np
 
 from headcount.accounting.budget import Grant
-from headcount.adaptive.class_scale_up import ReleasedProfile
 from headcount.adaptive.estimator import Inference, NoisyGroupTables, RefinementMeasurements
+from headcount.adaptive.popularity_scale_up import ReleasedProfile
 from headcount.adaptive.posterior import BLOCK, blocks
 from headcount.adaptive.threshold_choice import MOST_RECORDS, drawable_thresholds, threshold_deviations
 from headcount.bounds import (

@@ -4,7 +4,8 @@ The activity of users is known (a released histogram), so are the number of cell
 popularity of items is not; it is modelled by Zipf's law, in proportion to 1/rank. The error of a cell is then the
 noise of both its parts, or its own count where shrinkage discards it: where it does not exceed the largest noise
 of as many cells. Scaling up adds its error: heavy users differ from each other, the more the less even their
-activity is. Where factors are measured (:mod:`headcount.adaptive.class_scale_up`), it is less for popular items.
+activity is. Where factors are measured (:mod:`headcount.adaptive.popularity_scale_up`), it is less for popular
+items.
 """
 
 from __future__ import annotations

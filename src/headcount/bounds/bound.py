@@ -15,7 +15,7 @@ from typing import ClassVar, Generic, Literal, TypeVar
 
 from headcount._internal.arrays import Integers
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
-from headcount.bounds.passes import Passes
+from headcount.bounds.engine_interface import Passes
 from headcount.errors import UsageError
 from headcount.events.encode.passes import COUNTED, Reading
 from headcount.events.log import EventLog

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from headcount._internal.arrays import Integers
 from headcount.bounds.bounded import SEAL, Bounded, BoundedGroup
-from headcount.bounds.counts.sparse_user_counts import SparseCounts, UsersPerColumn
+from headcount.bounds.counts.users_per_column import SparseCounts, UsersPerColumn
 from headcount.bounds.keys.key_support import BoundedKeySupport, KeySupport
 from headcount.bounds.keys.key_weights import BoundedKeyWeights
 

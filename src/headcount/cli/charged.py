@@ -256,7 +256,7 @@ def _charging(flags: Flags) -> Iterator[Charging | None]:
 
 def _target_of(flags: Flags, *, needed: bool) -> Path | None:
     """Return where to write, refused before any work if nothing may be written there."""
-    from headcount.releases.folder_files import refuse_existing
+    from headcount.releases.folder_integrity import refuse_existing
 
     if not flags["out"]:
         if needed and not flags["dry_run"]:

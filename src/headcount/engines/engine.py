@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
 from headcount.bounds import Bound, Measured_co
-from headcount.bounds.passes import Progress, silent
+from headcount.bounds.engine_interface import Progress, silent
 from headcount.events.log import EventLog
 from headcount.events.sources.frames import SparkSource
 

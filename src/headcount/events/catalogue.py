@@ -21,7 +21,7 @@ from headcount.events.encode.column_types import InexactError, cast_exactly, lim
 from headcount.events.encode.text_columns import MAX_TEXT_BYTES, is_text, plain_type, value_type
 from headcount.events.sources.files.formats import format_from_name, reading
 from headcount.events.sources.source import open_source
-from headcount.releases.folder_files import refuse_special
+from headcount.releases.folder_integrity import refuse_special
 from headcount.releases.formatting import some
 
 _LABEL_NAMES = ("label", "name", "title")

@@ -26,7 +26,7 @@ from headcount.lab.audit.audit import Finding
 from headcount.lab.audit.audit import audit as audit_fixed
 from headcount.lab.audit.replay_audit import ReplayFinding, replay_audit
 from headcount.lab.audit.sequential import audit_sequentially
-from headcount.lab.audit.targets import has_edges, pairs_for, runs_for, target
+from headcount.lab.audit.target_registry import has_edges, pairs_for, runs_for, target
 from headcount.lab.compare.comparison import Comparison
 from headcount.lab.compare.comparison import compare as compare_by
 from headcount.lab.compare.rankings import RankingComparison
@@ -66,7 +66,7 @@ class Compared:
 
     def sentences(self) -> list[str]:
         """Say in plain words what came out."""
-        from headcount.reports.charts.tidy_table import means
+        from headcount.reports.charts.trial_means import means
         from headcount.reports.lab.comparison import summary
 
         return summary(means(self.table), self.facts.what)

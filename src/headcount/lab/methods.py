@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from headcount.lab.as_published.cim import CoupledIteration
 from headcount.lab.as_published.dpsense import ScaledSensitivityControlPublished, SensitivityControlPublished
 from headcount.lab.as_published.laplace_hpa import HandPickedPublished, LaplacePerturbationPublished
-from headcount.lab.as_published.pncf_model import PncfPublished
 from headcount.lab.as_published.pncf_predictions import PncfPredictionsPublished
+from headcount.lab.as_published.pncf_release import PncfPublished
 from headcount.lab.as_published.pritop import PriTopPublished
 from headcount.lab.as_published.smoothing import (
     FourierPerturbationPublished,

@@ -19,8 +19,8 @@ from headcount.accounting.budget import Amount
 from headcount.accounting.charges import Charge, Spent, plain, subtract
 from headcount.errors import RefusedError
 from headcount.ledger.composition import Budget
+from headcount.ledger.event_time_windows import Span
 from headcount.ledger.journal.entries import Entry
-from headcount.ledger.windows import Span
 
 
 class BalanceKey(NamedTuple):

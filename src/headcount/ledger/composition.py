@@ -57,7 +57,7 @@ from headcount.accounting.charges import EXACT, ZERO, Charge, Spent, check_amoun
 from headcount.accounting.guarantee import format_delta
 from headcount.accounting.zcdp import epsilon_for, pure_rho, rho_for
 from headcount.errors import RefusedError, UsageError, param
-from headcount.ledger.windows import Span, Windows
+from headcount.ledger.event_time_windows import Span, Windows
 
 Filter = Literal["sum", "zcdp"]
 

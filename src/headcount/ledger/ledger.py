@@ -25,6 +25,7 @@ from headcount.errors import RefusedError, UnknownNameError, UsageError, param
 from headcount.ledger.accounts import Account, Issued, account_of
 from headcount.ledger.balances import BalanceRequest, DatasetBalances
 from headcount.ledger.composition import Budget
+from headcount.ledger.event_time_windows import Span, Windows
 from headcount.ledger.journal.anchor import Anchor, Mark
 from headcount.ledger.journal.entries import (
     Chain,
@@ -40,7 +41,6 @@ from headcount.ledger.journal.verify import Outcome, Replay, Verification, verif
 from headcount.ledger.reservations import Reservation
 from headcount.ledger.stores import queries
 from headcount.ledger.stores.transactions import Transaction
-from headcount.ledger.windows import Span, Windows
 
 
 @class_errors_in_python
@@ -100,7 +100,8 @@ less, or use what is published already
 
         With a ``window``, such as ``30d``, ``1w`` or ``1mo``, it is the budget of each window of event time, and
         ``lifetime`` may limit what is spent on all of them. ``time``, ``time_format`` and ``timezone`` say how
-        event time is read, ``origin`` when a window begins: see :class:`headcount.ledger.windows.Windows`.
+        event time is read, ``origin`` when a window begins: see
+        :class:`headcount.ledger.event_time_windows.Windows`.
         """
         windows = Windows.parse(window, time=time, time_format=time_format, timezone=timezone, origin=origin)
         budget = Budget.of(

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from headcount.accounting.charges import Charge
 from headcount.errors import UsageError
 from headcount.ledger.accounts import Issued
-from headcount.ledger.windows import Windows
+from headcount.ledger.event_time_windows import Windows
 
 
 class Keeper(Protocol):

@@ -27,7 +27,7 @@ from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import NoiseDistribution, noise_distribution_from_json
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError, param
 from headcount.releases import top_k as answers
-from headcount.releases.folder_files import (
+from headcount.releases.folder_integrity import (
     TABLE,
     PublishedFolder,
     files_of,

@@ -15,8 +15,8 @@ from headcount.events.encode.text_columns import value_type
 from headcount.events.log import EventLog
 from headcount.events.sources.source import check_reachable
 from headcount.ledger import Account, Charge, Issued, Ledger, Reservation
+from headcount.ledger.event_time_windows import Clock, Span
 from headcount.ledger.journal.entries import check_name, user_name
-from headcount.ledger.windows import Clock, Span
 from headcount.releases.release import Release, load_earlier
 from headcount.run.prepare import Prepared
 
@@ -63,7 +63,7 @@ class ChargePreview:
 
         >>> from headcount.ledger.composition import Budget
         >>> from headcount.accounting.charges import Spent
-        >>> from headcount.ledger.windows import Windows
+        >>> from headcount.ledger.event_time_windows import Windows
         >>> budget, charge = Budget.of("1", windows=Windows.parse("1mo", time="when")), Charge(Decimal("0.5"))
         >>> account = Account("visits", None, budget, Spent(), 0, 0, 0)
         >>> ChargePreview(account, "ann", None, charge, Decimal(1), range(300, 302)).words

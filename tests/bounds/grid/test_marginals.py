@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headcount.bounds import Bounded
-from headcount.bounds.grid.group_cells import GroupCells
 from headcount.bounds.grid.linear_queries import total_distance
 from headcount.bounds.grid.marginals import ColumnPlaces, Marginals
+from headcount.bounds.grid.user_group_cells import GroupCells
 from headcount.bounds.linear_maps import concatenate_tables
 from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine

@@ -17,7 +17,7 @@ import pytest
 
 from headcount.engines.local.engine import LocalEngine
 from headcount.ledger import Ledger, Reservation
-from headcount.releases.folder_files import folder_digest
+from headcount.releases.folder_integrity import folder_digest
 from headcount.releases.release import Release
 from tests.cli.conftest import FLAGS, RELEASE, WEEKDAY, Outcome, Run
 

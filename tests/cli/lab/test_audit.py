@@ -24,7 +24,7 @@ import pytest
 from headcount.accounting.budget import Grant
 from headcount.cli.lab import audit_runs
 from headcount.errors import UsageError
-from headcount.lab.audit import sequential, targets
+from headcount.lab.audit import sequential, target_registry
 from headcount.lab.audit.targets_under_audit import Target
 from headcount.methods.registry import build, describe
 from tests.cli.conftest import FLAGS, Run
@@ -52,22 +52,22 @@ class Loud:
 
 def only(monkeypatch: pytest.MonkeyPatch, *names: str, broken: str = "") -> None:
     """Let `all` be a few methods, of which one may be broken."""
-    real = targets.target
+    real = target_registry.target
 
     def target(name: str, *given: Any) -> Target:
         make: Any = Loud
         audit_target = real(name, *given)
         return replace(audit_target, make=make) if name == broken else audit_target
 
-    monkeypatch.setattr(targets, "NAMES", names)
-    monkeypatch.setattr(targets, "target", target)
+    monkeypatch.setattr(target_registry, "NAMES", names)
+    monkeypatch.setattr(target_registry, "target", target)
 
 
 @pytest.fixture(autouse=True)
 def _few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try two pairs alone: how many there are makes no difference here, but for the time it takes."""
-    real = targets.pairs_for
-    monkeypatch.setattr(targets, "pairs_for", lambda *given: real(*given)[:2])
+    real = target_registry.pairs_for
+    monkeypatch.setattr(target_registry, "pairs_for", lambda *given: real(*given)[:2])
 
 
 # What it prints
@@ -81,7 +81,7 @@ def test_an_audit_without_violation_prints_what_it_tried(run: Run) -> None:
     lines = done.out.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("neighbours"))
     assert lines[start].split() == ["neighbours", "runs", "ε", "at", "least", "best", "event"]
-    assert len([line for line in lines[start + 1 :] if line]) == len(targets.pairs_for("sra", 3))
+    assert len([line for line in lines[start + 1 :] if line]) == len(target_registry.pairs_for("sra", 3))
     assert "Happened" not in done.out
     assert "Finding nothing proves nothing" in done.err
     assert "NOT PRIVATE" not in done.err
@@ -274,10 +274,10 @@ def test_killed_worker_processes_are_restarted(run: Run, monkeypatch: pytest.Mon
 
 def test_the_time_left_is_for_all_methods() -> None:
     """Two of four took a minute: two more will, about; work is compared by runs."""
-    jobs = [audit_runs.Job(targets.target("gs-r", 2, Decimal(1)), tuple, 4_000) for _ in range(4)]
+    jobs = [audit_runs.Job(target_registry.target("gs-r", 2, Decimal(1)), tuple, 4_000) for _ in range(4)]
     assert audit_runs._place(jobs[:2], jobs[2:], 60) == ", 3 of 4, all in about 1 min"
     assert audit_runs._place([], jobs, 1) == ", 1 of 4"
-    few = replace(jobs[0], target=targets.target("sra", 2, Decimal(1)), runs=200_000)
+    few = replace(jobs[0], target=target_registry.target("sra", 2, Decimal(1)), runs=200_000)
     assert few.work < jobs[0].work
 
 

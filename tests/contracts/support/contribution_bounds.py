@@ -28,7 +28,7 @@ from headcount.bounds import (
 from headcount.bounds.counts.record_cap import RecordCap
 from headcount.bounds.counts.sample_records import SampleUsers
 from headcount.bounds.counts.top_item_counts import TopItemCounts
-from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.grid.user_group_cells import GroupCells
 from headcount.bounds.keys.key_support import KeySupport
 from headcount.bounds.keys.key_weights import UNITS, KeyWeights
 from headcount.bounds.ratings.rating_covariance import RatingCovariance

@@ -46,8 +46,8 @@ from headcount.bounds import (
 from headcount.bounds.counts.class_profile import PROFILE_SIZES
 from headcount.bounds.counts.record_cap import CappedRecords, RecordCap
 from headcount.bounds.counts.sample_records import SampleUsers
-from headcount.bounds.counts.sparse_user_counts import SparseCounts, UsersPerColumn
 from headcount.bounds.counts.top_item_counts import TopItemCounts
+from headcount.bounds.counts.users_per_column import SparseCounts, UsersPerColumn
 from headcount.engines.engine import Engine
 from headcount.engines.local import record_store
 from headcount.errors import DataError

@@ -21,7 +21,7 @@ import pytest
 from numpy.typing import NDArray
 
 import headcount as hc
-from headcount.bounds.counts.sparse_user_counts import UsersPerColumn
+from headcount.bounds.counts.users_per_column import UsersPerColumn
 from headcount.bounds.kernels import sort_rows
 from headcount.bounds.kernels.sort_rows import sort_numbers
 from headcount.engines.local.engine import LocalEngine

@@ -22,7 +22,7 @@ from headcount.lab.recommender.candidates import Queries, Split, split_one_per_u
 from headcount.lab.recommender.neighbourhood import Neighbourhood
 from headcount.lab.replicate import pncf as thesis
 from headcount.lab.replicate.paper import gather
-from headcount.lab.replicate.pncf_rows import CONFIGURATIONS
+from headcount.lab.replicate.pncf_derived_rows import CONFIGURATIONS
 from headcount.noise import SeededNoise
 from headcount.releases.release import Release
 from tests.lab.recommender import synthetic_ratings

@@ -28,7 +28,7 @@ from headcount.lab.audit.audit import (
 )
 from headcount.lab.audit.method_cases import CASES
 from headcount.lab.audit.outcome_sets import Observations, OutcomeSet, Score, choose_outcomes
-from headcount.lab.audit.targets import NAMES, is_proven, pairs_for, target
+from headcount.lab.audit.target_registry import NAMES, is_proven, pairs_for, target
 from headcount.lab.audit.targets_under_audit import Target, log_of, observe_release
 from headcount.noise import SeededNoise
 from tests.lab.audit.coin_target import Chance, Coin

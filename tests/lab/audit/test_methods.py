@@ -14,7 +14,7 @@ import pytest
 from headcount.lab.audit.audit import Finding, audit
 from headcount.lab.audit.method_cases import CASES, case_of
 from headcount.lab.audit.sequential import audit_sequentially
-from headcount.lab.audit.targets import BESIDE, NAMES, is_proven, pairs_for, runs_for, target
+from headcount.lab.audit.target_registry import BESIDE, NAMES, is_proven, pairs_for, runs_for, target
 from headcount.lab.processes import workers
 from headcount.methods.registry import family_of
 from tests.contracts.support.method_facts import Special, special_of

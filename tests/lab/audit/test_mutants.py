@@ -7,7 +7,7 @@ import statistics
 import pytest
 
 from headcount.lab.audit.replay_audit import replay_audit
-from headcount.lab.audit.targets import NAMES, has_edges, pairs_for
+from headcount.lab.audit.target_registry import NAMES, has_edges, pairs_for
 from tests.mutants.audited import MUTANTS, Mutant
 from tests.mutants.audited.audit import audit_mutant
 

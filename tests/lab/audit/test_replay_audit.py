@@ -15,7 +15,7 @@ from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.lab.audit.adjacent_logs import crafted
 from headcount.lab.audit.replay_audit import RUNS, replay_audit
-from headcount.lab.audit.targets import NAMES, is_proven, pairs_for, target
+from headcount.lab.audit.target_registry import NAMES, is_proven, pairs_for, target
 from headcount.noise import NoiseSource
 from headcount.releases.release import Release
 from tests.mutants.audited.mutant import Mutant, Parts

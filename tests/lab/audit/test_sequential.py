@@ -20,7 +20,7 @@ from headcount.lab.audit.adjacent_logs import crafted
 from headcount.lab.audit.audit import Finding, audit
 from headcount.lab.audit.outcome_sets import choose_outcomes
 from headcount.lab.audit.sequential import STAKES, Game, audit_sequentially
-from headcount.lab.audit.targets import target
+from headcount.lab.audit.target_registry import target
 from tests.lab.audit.coin_target import Chance, Coin
 
 RISK = 1e-9

@@ -22,7 +22,7 @@ from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from headcount.lab.audit.audit import audit
 from headcount.lab.audit.replay_audit import replay_audit
-from headcount.lab.audit.targets import pairs_for, target
+from headcount.lab.audit.target_registry import pairs_for, target
 from headcount.methods.method import Method
 from headcount.methods.recommender.co_occurrence import CoOccurrence
 from headcount.methods.recommender.rating_model import RatingModel

@@ -13,7 +13,7 @@ import pytest
 from headcount.accounting.budget import Grant
 from headcount.bounds import ActivityHistogram, ItemSubset, SampleRecords, WeightToThreshold
 from headcount.bounds.counts.record_cap import RecordCap
-from headcount.bounds.counts.sparse_user_counts import UsersPerColumn
+from headcount.bounds.counts.users_per_column import UsersPerColumn
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog

@@ -26,7 +26,7 @@ from headcount.methods.prediction.errors import (
     predict_truncated,
 )
 from headcount.methods.registry import build
-from headcount.reports.charts.tidy_table import means
+from headcount.reports.charts.trial_means import means
 
 EVERYONE_ALIKE = TableShape(EstimatedActivity(np.array([4.0]), np.array([500.0])), 100)
 

@@ -26,7 +26,7 @@ from headcount.methods.prediction.errors import TableShape, lognormal_activity
 from headcount.methods.prediction.popularity import ReleasedCounts, share_for, shares_through, shifted_zipf_shares
 from headcount.methods.registry import build
 from headcount.noise import SeededNoise
-from headcount.reports.charts.tidy_table import means
+from headcount.reports.charts.trial_means import means
 
 
 def figures(users: int = 4000, items: int = 150, *, width: int = 1, median: int = 6, most: int = 60) -> Figures:

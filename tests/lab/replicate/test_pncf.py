@@ -18,7 +18,7 @@ from headcount.lab.recommender.candidates import split_one_per_user
 from headcount.lab.replicate import pncf
 from headcount.lab.replicate.paper import Effort, gather
 from headcount.lab.replicate.pncf import PNCF, measured, neighbourhood, ratings_in, settings, with_ratings
-from headcount.lab.replicate.pncf_rows import KS, MOST, derived, paired, tables
+from headcount.lab.replicate.pncf_derived_rows import KS, MOST, derived, paired, tables
 from headcount.lab.replicate.results import Results, Row, table_of
 from tests.lab.replicate import papers
 

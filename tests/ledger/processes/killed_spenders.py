@@ -22,7 +22,7 @@ from typing import Any
 import sqlalchemy.dialects.sqlite  # noqa: F401  (before the forks, which would each take their time over it)
 
 from headcount.ledger import Charge, Ledger, Reservation
-from headcount.ledger.windows import Clock, Span
+from headcount.ledger.event_time_windows import Clock, Span
 
 DAYS = 30
 SPAN = Span(Clock("when"), 0, DAYS * 86_400_000_000)

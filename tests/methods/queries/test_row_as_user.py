@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import headcount as hc
-from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.grid.user_group_cells import GroupCells
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.grid import Grid

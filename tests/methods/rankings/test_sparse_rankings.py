@@ -18,7 +18,7 @@ import pytest
 
 from headcount.accounting.budget import Grant
 from headcount.bounds import BoundedCounts, CountBound, CountTable
-from headcount.bounds.counts.sparse_user_counts import SparseCounts, UsersPerColumn
+from headcount.bounds.counts.users_per_column import SparseCounts, UsersPerColumn
 from headcount.engines.local.engine import LocalEngine
 from headcount.engines.local.pack import pack
 from headcount.events.catalogue import Catalogue

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headcount.methods.recommender.rating_factors import refit_factors
+from headcount.methods.recommender.rating_prediction import refit_factors
 
 Numbers = NDArray[np.float64]
 

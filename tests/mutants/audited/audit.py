@@ -13,7 +13,7 @@ from functools import partial
 from headcount.lab.audit.audit import CONFIDENCE, Finding
 from headcount.lab.audit.replay_audit import ReplayFinding, replay_audit
 from headcount.lab.audit.sequential import audit_sequentially
-from headcount.lab.audit.targets import has_edges, pairs_for
+from headcount.lab.audit.target_registry import has_edges, pairs_for
 from headcount.lab.audit.targets_under_audit import Target
 from tests.mutants.audited import Mutant
 

@@ -19,7 +19,7 @@ from headcount.engines.engine import Engine
 from headcount.engines.local.engine import LocalEngine
 from headcount.events.log import EventLog
 from headcount.events.sources.source import TableSource
-from headcount.lab.audit.targets import target
+from headcount.lab.audit.target_registry import target
 from headcount.lab.audit.targets_under_audit import Target
 from headcount.methods.counts.simple_random import SimpleRandom
 from headcount.methods.counts.tables import NoisyTables, at_most, table_of

@@ -12,7 +12,7 @@ from headcount.accounting.budget import Grant
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Bounded, BoundedCounts, Scored, Sensitivity
 from headcount.bounds.bounded import SEAL
-from headcount.bounds.counts.sparse_user_counts import SparseCounts
+from headcount.bounds.counts.users_per_column import SparseCounts
 from headcount.engines.engine import Engine
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog

@@ -13,7 +13,7 @@ from headcount.accounting.budget import CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Bounded, BoundedCounts
-from headcount.bounds.counts.sparse_user_counts import SparseCounts
+from headcount.bounds.counts.users_per_column import SparseCounts
 from headcount.bounds.scores.candidate_scores import count_scores
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog

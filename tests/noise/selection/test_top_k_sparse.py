@@ -19,7 +19,7 @@ from scipy import stats
 
 from headcount.accounting.budget import Grant
 from headcount.bounds.bounded import SEAL
-from headcount.bounds.counts.sparse_user_counts import (
+from headcount.bounds.counts.users_per_column import (
     SparseCounts,
     SparseScored,
     UsersPerColumn,

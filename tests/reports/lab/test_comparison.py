@@ -19,10 +19,10 @@ from scipy import stats
 
 from headcount.accounting.guarantee import Standing
 from headcount.methods.counts import FAMILY
-from headcount.reports.charts import tidy_table
+from headcount.reports.charts import trial_means
 from headcount.reports.charts.interval_plots import MOST_LINES, curves, in_turns
 from headcount.reports.charts.styles import encodings, in_order, is_claimed, method_styles
-from headcount.reports.charts.tidy_table import Mean, at_one_limit, best_limits, means, places, refusals, student
+from headcount.reports.charts.trial_means import Mean, at_one_limit, best_limits, means, places, refusals, student
 from headcount.reports.lab.comparison import (
     Facts,
     comparison_figures,
@@ -165,7 +165,7 @@ def test_no_curve_needs_a_positive_number() -> None:
 
 
 def test_figures_say_their_axes_and_units(table: pa.Table) -> None:
-    figures = {figure.name: figure for figure in comparison_figures(tidy_table.means(table))}
+    figures = {figure.name: figure for figure in comparison_figures(trial_means.means(table))}
     assert len(figures) == 20
     assert "mean squared error, counts²" in figures["items-mse-by-epsilon"].words
     assert "limit: the most that one person may add" in figures["edges-kl-by-limit"].words
@@ -268,7 +268,7 @@ def test_bars_that_are_cut_end_in_an_arrow(low: float, high: float, arrows: tupl
 
 
 def test_pictures_show_every_line_in_turn(table: pa.Table) -> None:
-    figure = comparison_figures(tidy_table.means(table))[0]
+    figure = comparison_figures(trial_means.means(table))[0]
     turns = in_turns(figure)
     assert [figure.name for figure in turns] == [f"items-mse-by-epsilon{end}" for end in ("", "-2", "-3")]
     shown = [figure.spec["params"][0]["value"] for figure in turns]

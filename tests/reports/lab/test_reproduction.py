@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 from headcount.lab.replicate.all_papers import PAPERS, reproduce_all
 from headcount.lab.replicate.fan_jin import FAN_JIN, TOPS
-from headcount.lab.replicate.pages.charts import Picture
+from headcount.lab.replicate.pages.chart_declarations import Picture
 from headcount.lab.replicate.pages.page import chart_rows, content, plots_of, write_all_pages, write_page
 from headcount.lab.replicate.paper import Reproduction, reproduce
 from headcount.reports.charts.interval_plots import dots

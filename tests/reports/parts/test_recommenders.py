@@ -7,8 +7,8 @@ import pytest
 from headcount.accounting.budget import Grant
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
-from headcount.lab.as_published.pncf_model import PncfPublished
 from headcount.lab.as_published.pncf_predictions import PncfPredictionsPublished
+from headcount.lab.as_published.pncf_release import PncfPublished
 from headcount.methods.recommender.co_occurrence import CoOccurrence
 from headcount.methods.recommender.rating_model import RatingModel
 from headcount.methods.recommender.visit_model import VisitModel

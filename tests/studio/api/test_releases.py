@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from headcount.releases.folder_files import folder_digest
+from headcount.releases.folder_integrity import folder_digest
 from headcount.studio.studio import Studio
 from tests.reports.conftest import make, make_ranking
 from tests.studio.conftest import Browser

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from headcount.accounting.guarantee import Guarantee
 from headcount.accounting.noise_distributions import DiscreteLaplace
-from headcount.releases.folder_files import folder_digest
+from headcount.releases.folder_integrity import folder_digest
 from headcount.releases.release import Release
 from headcount.studio.access import Role
 from headcount.studio.app import app_for_studio

@@ -21,7 +21,7 @@ from headcount.studio.security import secrets as passwords
 from headcount.studio.security.middleware import HEADERS, SecurityMiddleware
 from headcount.studio.settings import Limits, Settings
 from headcount.studio.store import accounts as accounts_module
-from headcount.studio.store import credentials, throttling
+from headcount.studio.store import sessions_and_tokens, throttling
 from headcount.studio.store.accounts import Accounts
 from headcount.studio.studio import Studio
 from tests.studio.conftest import PASSWORD, Browser, people
@@ -268,7 +268,7 @@ def test_a_session_ends(studio: Studio) -> None:
     now = [1000.0]
     clocked = Accounts(studio.store, lambda: now[0])
     begun = clocked.sign_in("ann", PASSWORD, "here")
-    now[0] += credentials.SESSION_SECONDS - 1
+    now[0] += sessions_and_tokens.SESSION_SECONDS - 1
     assert clocked.of_session(begun.secret) is not None
     now[0] += 2
     assert clocked.of_session(begun.secret) is None

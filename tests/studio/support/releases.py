@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from headcount.releases.folder_files import folder_digest
+from headcount.releases.folder_integrity import folder_digest
 from headcount.releases.release import Release
 from headcount.studio.access import Role, Visitor
 from headcount.studio.store import schema

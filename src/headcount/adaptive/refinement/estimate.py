@@ -28,7 +28,7 @@ from headcount._internal.arrays import Flags, Floats, Integers
 from headcount.adaptive.activity_histogram import EstimatedActivity, UserEstimates
 from headcount.adaptive.bayes_linear import LinearPosterior, update
 from headcount.adaptive.intervals import undetected_per_item
-from headcount.adaptive.light_heavy import ShrinkageModel
+from headcount.adaptive.light_heavy_estimates import ShrinkageModel
 from headcount.adaptive.posterior import Posterior, laplace_scale
 from headcount.adaptive.priors import NORMAL_95, PRIORS, Priors, RefinementPriors
 from headcount.adaptive.refinement.subset_activity import SubsetActivity, estimate_subset_activity

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from headcount.bounds.bound import CountTable, Norm, VectorBound, check_limit
 from headcount.bounds.bounded import Bounded, Sensitivity
 from headcount.bounds.counts.count_bound import ItemSubset, count_by_activity, marked_items
-from headcount.bounds.passes import Passes
+from headcount.bounds.engine_interface import Passes
 from headcount.events.log import EventLog
 
 LAST_EDGE = 1 << 20

@@ -27,7 +27,7 @@ from headcount.bounds.bounded import Bounded, Sensitivity
 from headcount.bounds.counts.activity_histogram import UPPER_ENDS
 from headcount.bounds.counts.count_bound import NO_INTEGERS, column_width, modes_of
 from headcount.bounds.counts.kernels.class_profile import ClassProfileSettings, ClassProfileSums, profile_users
-from headcount.bounds.passes import Passes, sum_over_histories
+from headcount.bounds.engine_interface import Passes, sum_over_histories
 from headcount.events.log import EventLog
 
 PROFILE_SIZES = UPPER_ENDS

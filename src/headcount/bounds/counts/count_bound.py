@@ -20,8 +20,8 @@ from headcount.bounds.counts.kernels.sample import (
     sample_scratch_for,
 )
 from headcount.bounds.counts.kernels.weight import WeightSettings, count_weighted
+from headcount.bounds.engine_interface import Passes, sum_over_histories
 from headcount.bounds.kernels.histories import Modes
-from headcount.bounds.passes import Passes, sum_over_histories
 from headcount.events.encode.id_table import secret_words
 from headcount.events.log import EventLog
 

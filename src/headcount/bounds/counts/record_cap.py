@@ -24,7 +24,7 @@ from headcount.bounds.counts.count_bound import (
 )
 from headcount.bounds.counts.kernels.sample import CollectedColumns, collect_columns
 from headcount.bounds.counts.sample_records import SampleRecords
-from headcount.bounds.passes import Passes
+from headcount.bounds.engine_interface import Passes
 from headcount.events.log import EventLog
 
 

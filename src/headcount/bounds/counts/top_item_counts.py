@@ -26,7 +26,7 @@ from headcount.bounds.bounded import SEAL, Bounded, BoundedGroup, Sensitivity
 from headcount.bounds.counts.class_profile import NO_SIZE_CAP, ClassProfile, TopItems, sum_class_profiles
 from headcount.bounds.counts.count_bound import ItemSubset
 from headcount.bounds.counts.weight_to_threshold import WeightToThreshold
-from headcount.bounds.passes import Passes
+from headcount.bounds.engine_interface import Passes
 from headcount.events.log import EventLog
 
 

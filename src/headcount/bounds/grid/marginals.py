@@ -1,7 +1,7 @@
 """Marginal tables over few columns of a grid, all counted from the same bounded records.
 
-What is kept of each user and group is what :class:`~headcount.bounds.grid.group_cells.GroupCells` keeps: it is
-drawn by the cell of the whole grid that a record is in, which is a number and never an array. A table then says
+What is kept of each user and group is what :class:`~headcount.bounds.grid.user_group_cells.GroupCells` keeps: it
+is drawn by the cell of the whole grid that a record is in, which is a number and never an array. A table then says
 how many of the kept records are in each cell of its columns.
 
 Why that bounds a group
@@ -22,8 +22,8 @@ import numpy as np
 from headcount._internal.arrays import Integers
 from headcount.bounds.bound import Bound
 from headcount.bounds.bounded import SEAL, Bounded, BoundedGroup, Sensitivity
-from headcount.bounds.grid.group_cells import GroupCells
-from headcount.bounds.passes import Passes
+from headcount.bounds.engine_interface import Passes
+from headcount.bounds.grid.user_group_cells import GroupCells
 from headcount.errors import UsageError
 from headcount.events.encode.passes import Reading
 from headcount.events.grid import Grid

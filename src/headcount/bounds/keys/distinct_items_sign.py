@@ -9,8 +9,8 @@ import numpy as np
 from headcount._internal.arrays import Integers
 from headcount.bounds.bound import VectorBound
 from headcount.bounds.bounded import Bounded, Sensitivity
-from headcount.bounds.keys.user_items import items_of_users, observed_items
-from headcount.bounds.passes import Passes
+from headcount.bounds.engine_interface import Passes
+from headcount.bounds.keys.item_cache import items_of_users, observed_items
 from headcount.events.encode.passes import Reading
 from headcount.events.log import EventLog
 

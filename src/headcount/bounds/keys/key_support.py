@@ -25,10 +25,10 @@ from headcount._internal.arrays import Draws, Integers
 from headcount.bounds import draws
 from headcount.bounds.bound import Bound, check_limit
 from headcount.bounds.bounded import SEAL
+from headcount.bounds.engine_interface import Passes
 from headcount.bounds.kernels.draws import user_keys
 from headcount.bounds.keys import kernels
-from headcount.bounds.keys.user_items import observed_items
-from headcount.bounds.passes import Passes
+from headcount.bounds.keys.item_cache import observed_items
 from headcount.events.encode.id_table import Ids, NumberTable
 from headcount.events.encode.passes import EncodedLog, Reading
 from headcount.events.log import EventLog

@@ -22,9 +22,9 @@ from headcount._internal.arrays import Draws, Flags, Integers
 from headcount.bounds import draws
 from headcount.bounds.bound import Bound, check_limit
 from headcount.bounds.bounded import SEAL, Sensitivity
+from headcount.bounds.engine_interface import Passes
 from headcount.bounds.kernels.draws import user_keys
-from headcount.bounds.keys.user_items import UserItems, items_of_users, observed_items
-from headcount.bounds.passes import Passes
+from headcount.bounds.keys.item_cache import UserItems, items_of_users, observed_items
 from headcount.errors import UsageError
 from headcount.events.encode.passes import Reading
 from headcount.events.log import EventLog

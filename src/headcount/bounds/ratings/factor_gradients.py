@@ -28,7 +28,7 @@ import numpy as np
 
 from headcount._internal.arrays import Integers
 from headcount.bounds.bounded import Bounded, Sensitivity
-from headcount.bounds.passes import Passes
+from headcount.bounds.engine_interface import Passes
 from headcount.bounds.ratings.rating_bound import (
     MAX_RESIDUAL,
     PRIOR_RATING,

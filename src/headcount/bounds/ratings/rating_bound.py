@@ -23,8 +23,8 @@ from headcount._internal.arrays import Integers
 from headcount._internal.threads import parallel_map
 from headcount.bounds.bound import VectorBound
 from headcount.bounds.bounded import Bounded, Sensitivity
+from headcount.bounds.engine_interface import Passes
 from headcount.bounds.kernels.sort_rows import average
-from headcount.bounds.passes import Passes
 from headcount.events.encode.passes import FEW_ROWS, CodedBatch, Reading
 from headcount.events.log import EventLog
 from headcount.events.roles import Range

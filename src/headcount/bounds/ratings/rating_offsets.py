@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from headcount.bounds.bound import Norm, check_limit
 from headcount.bounds.bounded import Bounded, Sensitivity
-from headcount.bounds.passes import Passes
+from headcount.bounds.engine_interface import Passes
 from headcount.bounds.ratings.rating_bound import (
     MAX_RESIDUAL,
     PRIOR_RATING,

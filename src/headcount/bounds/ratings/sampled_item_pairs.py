@@ -18,7 +18,7 @@ from headcount.bounds.bounded import Bounded, Sensitivity
 from headcount.bounds.counts.count_bound import modes_of, sample_settings, scratch_of
 from headcount.bounds.counts.keep_top_scored import KeepTopScored
 from headcount.bounds.counts.sample_records import SampleRecords
-from headcount.bounds.passes import Passes, sum_over_histories
+from headcount.bounds.engine_interface import Passes, sum_over_histories
 from headcount.bounds.ratings.kernels import PairSums, count_item_pairs
 from headcount.bounds.ratings.rating_bound import ItemPairs
 from headcount.events.log import EventLog

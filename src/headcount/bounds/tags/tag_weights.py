@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from headcount._internal.arrays import Codes, Floats, Integers
 from headcount.bounds.bound import FIXED_POINT, Bound, Norm
 from headcount.bounds.bounded import SEAL, Bounded, Sensitivity
+from headcount.bounds.engine_interface import Passes
 from headcount.bounds.kernels.sort_rows import drop_equals
-from headcount.bounds.passes import Passes
 from headcount.bounds.tags.kernels import add_tag_pairs, add_weights, most_rows
 from headcount.events.encode.passes import CodedBatch, Reading
 from headcount.events.log import EventLog

@@ -12,7 +12,7 @@ import numpy as np
 from headcount._internal.arrays import Integers
 from headcount.bounds.bound import FIXED_POINT, Bound, check_limit
 from headcount.bounds.bounded import SEAL, Bounded, BoundedGroup, Sensitivity
-from headcount.bounds.passes import Passes
+from headcount.bounds.engine_interface import Passes
 from headcount.events.encode.passes import EncodedLog, Reading
 from headcount.events.log import EventLog
 

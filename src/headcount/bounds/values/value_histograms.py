@@ -19,7 +19,7 @@ import numpy as np
 from headcount._internal.arrays import Floats, Integers
 from headcount.bounds.bound import VectorBound, check_limit
 from headcount.bounds.bounded import Bounded, Sensitivity
-from headcount.bounds.passes import Passes
+from headcount.bounds.engine_interface import Passes
 from headcount.bounds.values.user_totals import prorate
 from headcount.errors import UsageError, param
 from headcount.events.encode.passes import CodedBatch, EncodedLog, Reading

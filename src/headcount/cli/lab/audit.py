@@ -43,7 +43,7 @@ _LARGEST_LIMIT = 1_000  # neighbours have some times as many records
 
 def _validate_method(context: click.Context, argument: click.Parameter, name: str) -> str:  # noqa: ARG001 - Click's way
     """Refuse what cannot be audited, before anything is said about a log."""
-    from headcount.lab.audit.targets import NAMES
+    from headcount.lab.audit.target_registry import NAMES
 
     if name == "all" or name in NAMES:
         return name
@@ -155,7 +155,7 @@ class _AuditSettings:
 def _audit_settings(flags: Flags) -> _AuditSettings:
     """Read the flags, and refuse what cannot be."""
     from headcount.accounting.budget import amount, probability
-    from headcount.lab.audit.targets import NAMES
+    from headcount.lab.audit.target_registry import NAMES
 
     seed = flags["seed"]
     if not is_whole(seed) or not 0 <= int(seed) < 1 << 31:
@@ -186,7 +186,7 @@ def _audit_settings(flags: Flags) -> _AuditSettings:
 
 def _jobs(flags: Flags, settings: _AuditSettings) -> tuple[bool, list[Job]]:
     """Return what to audit, and whether people come from a log of the user's own."""
-    from headcount.lab.audit.targets import has_edges, pairs_for, runs_for, target
+    from headcount.lab.audit.target_registry import has_edges, pairs_for, runs_for, target
 
     own: tuple[Any, ...] = ()
     alone = len(settings.names) == 1

@@ -142,7 +142,7 @@ def _run_audit(
 
     Of one's own log the finding holds no record.
     """
-    from headcount.lab.audit.targets import has_edges
+    from headcount.lab.audit.target_registry import has_edges
 
     replayed = job.mode == "replay"
     with terminal.Bar(quiet=quiet) as bar:
@@ -214,7 +214,7 @@ def _describe_failure(job: Job, error: Exception) -> dict[str, Any]:
 
 
 def _about(job: Job) -> dict[str, Any]:
-    from headcount.lab.audit.targets import is_proven, reason_for
+    from headcount.lab.audit.target_registry import is_proven, reason_for
 
     name = job.target.shown
     return {"standing": "proven" if is_proven(name) else "claimed", "reason": reason_for(name)}

@@ -87,7 +87,7 @@ def command(**flags: Any) -> None:
                 log, study, parts, name=_name(flags["events"]), processes=processes, progress=bar
             )
         bar("drawing", 0, None)
-        from headcount.reports.charts.tidy_table import means
+        from headcount.reports.charts.trial_means import means
         from headcount.reports.lab.comparison import summary, write_comparison_page, write_comparison_pictures
 
         metadata = {**MARK, "what": study.what, "seed": study.seed, "runs": study.runs}

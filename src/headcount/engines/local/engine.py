@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.bounds import Bound, Measured_co
+from headcount.bounds.engine_interface import CollectedRows, SortedRows
 from headcount.bounds.kernels.grouping import UserRange
-from headcount.bounds.passes import CollectedRows, SortedRows
 from headcount.engines.engine import Progress, silent
+from headcount.engines.local.encoded_rows import collect_rows, sort_rows_by_user
 from headcount.engines.local.partitions import HeldPartitions, LogPartitions, PackedPartitions
 from headcount.engines.local.record_store import RecordStore
-from headcount.engines.local.row_reader import collect_rows, sort_rows_by_user
 from headcount.events.encode.passes import CodedBatch, EncodedLog, Reading, Tally
 from headcount.events.log import EventLog
 from headcount.events.sources.files.packed_store import PackedSource

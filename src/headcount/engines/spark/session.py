@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headcount._internal.extras import remedy
-from headcount.bounds.passes import Progress, silent
+from headcount.bounds.engine_interface import Progress, silent
 from headcount.engines.spark.environment import error_in
 from headcount.errors import USE_LOCAL_ENGINE, DataError, HeadcountError, SurroundingsError, UsageError
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount.bounds import Bound
-from headcount.bounds.grid.group_cells import assign_all_groups
+from headcount.bounds.grid.user_group_cells import assign_all_groups
 from headcount.bounds.kernels.draws import user_keys
 from headcount.bounds.partial_sums import to_cells
 from headcount.engines.local.engine import LocalEngine

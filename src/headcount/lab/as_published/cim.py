@@ -42,7 +42,7 @@ from headcount.accounting.budget import Grant
 from headcount.accounting.guarantee import Guarantee
 from headcount.bounds.grid.linear_queries import LinearQueries
 from headcount.engines.engine import Engine
-from headcount.engines.local.row_reader import collect_rows
+from headcount.engines.local.encoded_rows import collect_rows
 from headcount.errors import UsageError
 from headcount.events.encode.passes import EncodedLog, Reading
 from headcount.events.grid import Grid

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from headcount.accounting.budget import Amount, Cost, Grant
 from headcount.bounds import ActivityHistogram, CountTable, KeepTopScored, SampleRecords, check_limit, columns_of
 from headcount.engines.engine import Engine
+from headcount.engines.local.encoded_rows import collect_rows
 from headcount.engines.local.engine import LocalEngine
-from headcount.engines.local.row_reader import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
 from headcount.lab.as_published.claimed import Claimed

@@ -1,6 +1,6 @@
 """PNCF, Algorithm 1: draw neighbours, perturb their similarities, and predict ratings from them.
 
-It is the one implementation: what is released (:mod:`headcount.lab.as_published.pncf_model`,
+It is the one implementation: what is released (:mod:`headcount.lab.as_published.pncf_release`,
 :mod:`headcount.lab.as_published.pncf_predictions`), reproduced (:mod:`headcount.lab.replicate.pncf`)
 and attacked draws and predicts here. Step 1, the similarities, is in
 :mod:`headcount.lab.recommender.similarity`, steps 2 and 3, which draw and perturb, are in

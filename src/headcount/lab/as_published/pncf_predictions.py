@@ -5,13 +5,13 @@ prediction are drawn among the items that the person rated, or the people who ra
 the caller says research, and everything it writes says that the claim is not established.
 
 Why it is not private
-    As :mod:`headcount.lab.as_published.pncf_model`: noise and exponent follow the data, and every
+    As :mod:`headcount.lab.as_published.pncf_release`: noise and exponent follow the data, and every
     prediction spends ε again on the same ratings. Beyond that, a prediction by people says what others gave,
     without any noise on it: who alone rated an item is read off it. One without any neighbour of positive weight
     is a mean of ratings.
 
 Departures from the thesis
-    Those of :mod:`headcount.lab.as_published.pncf_model`. The noise has the scale 2 RS / ε of
+    Those of :mod:`headcount.lab.as_published.pncf_release`. The noise has the scale 2 RS / ε of
     (3.4.1), unless ``perturbation`` is the algorithm's, which prints 2 k RS / ε.
 
 Reference
@@ -31,8 +31,8 @@ from headcount._internal.arrays import Codes
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.lab.as_published.pncf import Settings, predict
-from headcount.lab.as_published.pncf_model import MEASURES, REASON, PncfMethod
 from headcount.lab.as_published.pncf_operations import Mechanism, Perturbation
+from headcount.lab.as_published.pncf_release import MEASURES, REASON, PncfMethod
 from headcount.lab.recommender.candidates import By, Queries
 from headcount.lab.recommender.neighbourhood import Neighbourhood
 from headcount.lab.recommender.ratings import ratings_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from headcount.methods.recommender.rating_factors import FEWEST_ITEMS
+from headcount.methods.recommender.rating_prediction import FEWEST_ITEMS
 from headcount.releases.formatting import some
 
 RELATED = FEWEST_ITEMS

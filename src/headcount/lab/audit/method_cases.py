@@ -1,6 +1,6 @@
 """Audit settings of each method: parameters, adjacent logs, the visible part of ε, number of runs.
 
-A method that is not listed is audited as its family's others are: see :mod:`headcount.lab.audit.targets`.
+A method that is not listed is audited as its family's others are: see :mod:`headcount.lab.audit.target_registry`.
 
 How much of ε an attacker can see at all depends on the method: what is spent on numbers that are not published
 themselves shows only through what they lead to. ``visible`` says which part of ε the published numbers of a small

@@ -20,7 +20,7 @@ from headcount.accounting.budget import Grant
 from headcount.accounting.gdp import mu_for
 from headcount.accounting.noise_distributions import DiscreteGaussian
 from headcount.bounds import Bounded, Scored
-from headcount.bounds.counts.sparse_user_counts import SparseScored
+from headcount.bounds.counts.users_per_column import SparseScored
 from headcount.bounds.keys.key_support import BoundedKeySupport
 from headcount.bounds.keys.key_weights import BoundedKeyWeights
 from headcount.bounds.scores.joint_quantile_scores import ScoredJointly

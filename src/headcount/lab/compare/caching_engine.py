@@ -27,7 +27,7 @@ from headcount.bounds import (
     WeightToThreshold,
 )
 from headcount.bounds.counts.record_cap import CappedRecords, RecordCap
-from headcount.bounds.counts.sparse_user_counts import SparseCounts, UsersPerColumn
+from headcount.bounds.counts.users_per_column import SparseCounts, UsersPerColumn
 from headcount.bounds.keys.key_support import BoundedKeySupport, KeySupport
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog

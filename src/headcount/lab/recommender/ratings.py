@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from headcount._internal.arrays import Codes, Floats, Integers
 from headcount._internal.extras import require_package
 from headcount.bounds.ratings.rating_bound import Raters
-from headcount.engines.local.row_reader import collect_rows
+from headcount.engines.local.encoded_rows import collect_rows
 from headcount.errors import UsageError, param
 from headcount.events.encode.id_table import raw_ids
 from headcount.events.encode.passes import EncodedLog

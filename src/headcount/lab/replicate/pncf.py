@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 
 from headcount._internal.arrays import Floats, Integers
-from headcount.engines.local.row_reader import collect_rows
+from headcount.engines.local.encoded_rows import collect_rows
 from headcount.events.contexts import Context
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog
@@ -33,7 +33,7 @@ from headcount.lab.recommender.neighbourhood import Neighbourhood, fit_ratings
 from headcount.lab.recommender.ratings import Ratings
 from headcount.lab.recommender.similarity import Metric
 from headcount.lab.replicate.paper import Effort, Paper, Setting
-from headcount.lab.replicate.pncf_rows import BUDGETED, CONFIGURATIONS, KS, OURS, derived, tables
+from headcount.lab.replicate.pncf_derived_rows import BUDGETED, CONFIGURATIONS, KS, OURS, derived, tables
 from headcount.lab.replicate.results import LOG
 
 STARS = ("1", "2", "3", "4", "5")

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from headcount.accounting.budget import Grant
 from headcount.bounds import NO_SECRET
 from headcount.bounds.tags.tag_weights import TagWeights
-from headcount.engines.local.row_reader import collect_rows
+from headcount.engines.local.encoded_rows import collect_rows
 from headcount.events.encode.passes import EncodedLog
 from headcount.events.log import EventLog, read_events
 from headcount.events.tag_log import Tagging, TagLog

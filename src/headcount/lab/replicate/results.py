@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from headcount.reports.charts.tidy_table import student
+from headcount.reports.charts.trial_means import student
 
 LOG = "log"
 """The method column of what was found in the data themselves."""

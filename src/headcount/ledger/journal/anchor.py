@@ -23,7 +23,7 @@ from headcount._internal.files import fsync_paths
 from headcount.errors import RefusedError, SurroundingsError
 from headcount.ledger.journal.entries import canonical, mac_of
 from headcount.ledger.journal.keys import config_folder
-from headcount.releases.folder_files import refuse_special
+from headcount.releases.folder_integrity import refuse_special
 
 _SLOT = 512
 

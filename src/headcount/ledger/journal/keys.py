@@ -18,7 +18,7 @@ from pathlib import Path
 
 from headcount._internal.files import fsync_paths
 from headcount.errors import DataError, RefusedError, SurroundingsError, UsageError
-from headcount.releases.folder_files import refuse_special
+from headcount.releases.folder_integrity import refuse_special
 
 _TOO_OPEN = stat.S_IWGRP | stat.S_IRWXO  # a group that shares a ledger may read its key
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.errors import RefusedError, SurroundingsError, UsageError
 from headcount.ledger.stores.store import WAIT, Store
 from headcount.ledger.stores.transactions import FileTransaction, Transaction
-from headcount.releases.folder_files import refuse_special
+from headcount.releases.folder_integrity import refuse_special
 
 if TYPE_CHECKING:
     import sqlalchemy as sa

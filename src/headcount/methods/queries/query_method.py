@@ -20,8 +20,8 @@ from headcount.accounting.budget import CostOrGrant, Grant
 from headcount.accounting.guarantee import Guarantee, Standing
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.bounds import Bounded, LinearQueries
-from headcount.bounds.grid.group_cells import GroupCells
 from headcount.bounds.grid.linear_queries import distances, exact_answers, quantile
+from headcount.bounds.grid.user_group_cells import GroupCells
 from headcount.bounds.linear_maps import group_sums
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog

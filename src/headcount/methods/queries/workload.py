@@ -21,9 +21,9 @@ from headcount._internal.arrays import Floats
 from headcount.accounting.budget import CostOrGrant
 from headcount.accounting.guarantee import GROUP_UNIT, Guarantee
 from headcount.bounds import Bounded, LinearQueries, Sensitivity
-from headcount.bounds.grid.group_cells import GroupCells
 from headcount.bounds.grid.linear_queries import exact_answers
 from headcount.bounds.grid.marginals import ColumnPlaces
+from headcount.bounds.grid.user_group_cells import GroupCells
 from headcount.bounds.linear_maps import concatenate_tables, group_sums, head
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError, param

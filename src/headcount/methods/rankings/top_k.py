@@ -63,7 +63,7 @@ from headcount.bounds import (
     WeightToThreshold,
     check_limit,
 )
-from headcount.bounds.counts.sparse_user_counts import (
+from headcount.bounds.counts.users_per_column import (
     SparseCounts,
     SparseScored,
     UsersPerColumn,

@@ -10,7 +10,7 @@ people. That is one round of alternating least squares; a second one costs as mu
 
 The model holds offsets and factors, nothing else. Predictions for a person are made from the model and that
 person's own ratings, where these are, and are for that person's eyes: see
-:mod:`headcount.methods.recommender.rating_factors`.
+:mod:`headcount.methods.recommender.rating_prediction`.
 
 Why it is private
     A person is one number more or less among the people. What their ratings add to the sums over items and over
@@ -63,7 +63,7 @@ from headcount.engines.engine import Engine
 from headcount.errors import UsageError, param
 from headcount.events.log import EventLog
 from headcount.methods.method import OMITTED_BY_DEFAULT, Bounds, describe_cost
-from headcount.methods.recommender.rating_factors import (
+from headcount.methods.recommender.rating_prediction import (
     FEWEST_ITEMS,
     MAX_NOISE_SHARE,
     MAX_NOISE_SHARE_TO_REFINE,

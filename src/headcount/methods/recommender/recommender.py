@@ -17,7 +17,7 @@ from headcount._internal.python_surface import class_errors_in_python
 from headcount.errors import DataError, UnknownNameError, UsageError, param
 from headcount.methods.recommender import PREDICTIONS, VISITS
 from headcount.methods.recommender.factors import Cooccurrence
-from headcount.methods.recommender.rating_factors import RatingFactors
+from headcount.methods.recommender.rating_prediction import RatingFactors
 from headcount.methods.recommender.visit_factors import VisitFactors, context_lifts, item_shares
 from headcount.releases.item_lookup import ItemNames
 from headcount.releases.release import Release, load

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from headcount.accounting.budget import Cost, Grant
 from headcount.bounds import Scored
-from headcount.bounds.counts.sparse_user_counts import SparseScored
+from headcount.bounds.counts.users_per_column import SparseScored
 from headcount.errors import UsageError
 from headcount.noise.laplace import scale_for
 from headcount.noise.randomness import NoiseSource

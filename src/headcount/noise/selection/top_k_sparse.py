@@ -23,7 +23,7 @@ from bisect import bisect_right, insort
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounds.counts.sparse_user_counts import SparseScored
+from headcount.bounds.counts.users_per_column import SparseScored
 from headcount.noise.randomness import NoiseSource
 
 _BUFFER = 1 << 18  # words asked for at a time, at most

@@ -18,7 +18,7 @@ from headcount.releases.formatting import per_cent, some
 from headcount.reports import page
 from headcount.reports.charts.interval_plots import MOST_LINES, curves, in_turns, lines_of, narrowed
 from headcount.reports.charts.styles import is_claimed
-from headcount.reports.charts.tidy_table import HIGHER_IS_BETTER, Mean, best_limits, means, refusals
+from headcount.reports.charts.trial_means import HIGHER_IS_BETTER, Mean, best_limits, means, refusals
 from headcount.reports.lab.comparison_sentences import (
     WORDS,
     Words,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from headcount.releases.formatting import listed, per_cent, some
 from headcount.reports.charts.styles import is_claimed
-from headcount.reports.charts.tidy_table import Mean, at_one_limit, places
+from headcount.reports.charts.trial_means import Mean, at_one_limit, places
 
 TITLES: Mapping[str, tuple[str, str, str]] = {
     "MSE": ("MSE", "Mean squared error", "mean squared error, counts²"),

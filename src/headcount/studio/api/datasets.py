@@ -10,7 +10,7 @@ from pydantic import Field
 from headcount.errors import UnknownNameError
 from headcount.studio import forms, uploads
 from headcount.studio.access import AccessLevel, router_for, takes_uploads
-from headcount.studio.services.datasets import read_flags
+from headcount.studio.services.dataset_setup import read_flags
 from headcount.studio.studio import Call
 from headcount.studio.web.json_api import Body, JsonObject, ResponseBody
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from headcount.studio.access import AccessLevel, router_for
 from headcount.studio.services.lab import read_experiment
-from headcount.studio.services.requests import plan_release, request_form, request_release
+from headcount.studio.services.release_requests import plan_release, request_form, request_release
 from headcount.studio.studio import Call
 from headcount.studio.web.json_api import Body, JsonObject, ResponseBody
 

@@ -28,7 +28,7 @@ from typing import Any
 from headcount._internal.files import ScratchFolder
 from headcount.errors import DataError, HeadcountError, SurroundingsError
 from headcount.ledger import Ledger
-from headcount.releases.folder_files import folder_digest
+from headcount.releases.folder_integrity import folder_digest
 from headcount.run.withhold import WithheldError
 from headcount.studio.access import Role, Visitor
 from headcount.studio.forms.labels import in_words

@@ -16,14 +16,14 @@ from headcount.events.roles import store_path
 from headcount.ledger import Ledger, Reservation
 from headcount.methods.registry import FAMILIES
 from headcount.methods.request import ChargedRequest, request_of
-from headcount.releases.folder_files import folder_digest
+from headcount.releases.folder_integrity import folder_digest
 from headcount.releases.release import Release
 from headcount.reports.lab.plan_sentences import plan_in_words
 from headcount.run.charge import Charging
 from headcount.run.curator import Curator, Plan
 from headcount.run.prepare import Prepared
 from headcount.studio.forms.labels import in_words
-from headcount.studio.jobs.analyst_budget import AnalystCharging
+from headcount.studio.jobs.analyst_account_view import AnalystCharging
 from headcount.studio.jobs.ipc import CancellationGate, CancelledError, ServerPipe, TaskMessage, split_request
 from headcount.studio.security import path_policy
 from headcount.studio.settings import Settings

@@ -13,7 +13,7 @@ from headcount.studio.demo import ACCOUNTS, PASSWORD
 from headcount.studio.security.middleware import place_within
 from headcount.studio.security.secrets import SHORTEST
 from headcount.studio.store.accounts import INVITATION_SECONDS
-from headcount.studio.store.credentials import Session
+from headcount.studio.store.sessions_and_tokens import Session
 from headcount.studio.studio import Call
 from headcount.studio.web import templates
 from headcount.studio.web.error_responses import form_page, unknown_address

@@ -12,7 +12,7 @@ from headcount.studio import forms, uploads
 from headcount.studio.access import AccessLevel, router_for, takes_uploads
 from headcount.studio.forms.labels import file_words, on_page
 from headcount.studio.security.middleware import place_within
-from headcount.studio.services import datasets as services
+from headcount.studio.services import dataset_setup as services
 from headcount.studio.services.budgets import budget_overview, gauge
 from headcount.studio.studio import Call, Sent
 from headcount.studio.web import templates

@@ -17,7 +17,7 @@ from headcount.errors import HeadcountError
 from headcount.studio import forms
 from headcount.studio.access import AccessLevel, router_for
 from headcount.studio.services.budgets import gauge, is_exhausted
-from headcount.studio.services.requests import (
+from headcount.studio.services.release_requests import (
     RequestForm,
     forecast_errors,
     forecast_fields,

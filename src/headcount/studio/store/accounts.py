@@ -16,10 +16,10 @@ import sqlalchemy as sa
 from headcount.errors import RefusedError, UnknownNameError, UsageError
 from headcount.studio.access import NotSignedInError, Role, Visitor, refuse_token, signed_in_id
 from headcount.studio.security.secrets import check_password, digest_of, fresh_id, fresh_secret, hashed, matches
-from headcount.studio.store import audit_log, credentials, throttling
-from headcount.studio.store.credentials import Session, Token
+from headcount.studio.store import audit_log, sessions_and_tokens, throttling
 from headcount.studio.store.database import StudioDatabase
 from headcount.studio.store.schema import accounts, invitations
+from headcount.studio.store.sessions_and_tokens import Session, Token
 
 INVITATION_SECONDS = 7 * 24 * 3600.0
 """Seconds in which an invitation can be taken up."""
@@ -117,7 +117,7 @@ class Accounts:
             _update(run, account.id, password=kept, name=chosen)
             run.execute(invitations.update().where(invitations.c.digest == digest_of(secret)).values(used=now))
             audit_log.append(run, _get(run, account.id).visitor(), "took up an invitation", now, {})
-            return credentials.begin_session(run, account.id, now)
+            return sessions_and_tokens.begin_session(run, account.id, now)
 
     def sign_in(
         self, name: str, password: str, address: str, earlier: str | None = None, browser: str | None = None
@@ -135,9 +135,9 @@ class Accounts:
             if row is not None and right:
                 throttling.forgive_attempts(run, name, address, browser)
                 if earlier is not None:
-                    credentials.end_session(run, earlier)
+                    sessions_and_tokens.end_session(run, earlier)
                 audit_log.append(run, _account(row).visitor(), "signed in", now, {"address": address})
-                return credentials.begin_session(run, row.id, now)
+                return sessions_and_tokens.begin_session(run, row.id, now)
             who = Visitor() if row is None else Visitor(row.id, row.name)
             audit_log.append(run, who, "failed to sign in", now, {"address": address})
         raise NotSignedInError("the name or the password is not right", remedy="try again, or ask a curator")
@@ -145,7 +145,7 @@ class Accounts:
     def sign_out(self, visitor: Visitor, secret: str) -> None:
         """End a session."""
         with self._store.writing() as run:
-            credentials.end_session(run, secret)
+            sessions_and_tokens.end_session(run, secret)
             audit_log.append(run, visitor, "signed out", self._clock(), {})
 
     def change_password(
@@ -164,14 +164,14 @@ class Accounts:
         with self._store.writing() as run:
             throttling.forgive_attempts(run, account.name, address, browser)
             _update(run, account.id, password=kept)
-            credentials.end_sessions(run, account.id)
+            sessions_and_tokens.end_sessions(run, account.id)
             audit_log.append(run, visitor, "changed the password", now, {})
-            return credentials.begin_session(run, account.id, now)
+            return sessions_and_tokens.begin_session(run, account.id, now)
 
     def of_session(self, secret: str) -> Visitor | None:
         """Return the visitor of a session, None if it has ended or the account is disabled."""
         with self._store.reading() as run:
-            session = credentials.find_session(run, secret, self._clock())
+            session = sessions_and_tokens.find_session(run, secret, self._clock())
             account = None if session is None else _get(run, session[0])
         return None if session is None or account is None or account.disabled else account.visitor(session[1])
 
@@ -179,13 +179,13 @@ class Accounts:
         """Return the visitor of a token, None if it was revoked or the account is disabled."""
         now = self._clock()
         with self._store.reading() as run:
-            token = credentials.find_token(run, secret)
+            token = sessions_and_tokens.find_token(run, secret)
             account = None if token is None else _get(run, token.person)
         if token is None or account is None or account.disabled:
             return None
-        if credentials.is_stale(token.last_used, now):
+        if sessions_and_tokens.is_stale(token.last_used, now):
             with self._store.writing() as run:
-                credentials.note_token_use(run, token.id, now)
+                sessions_and_tokens.note_token_use(run, token.id, now)
         return account.visitor(by_token=True)
 
     def make_token(self, visitor: Visitor, label: str) -> tuple[Token, str]:
@@ -193,20 +193,20 @@ class Accounts:
         now = self._clock()
         refuse_token(visitor, "a token makes no tokens")
         with self._store.writing() as run:
-            token, secret = credentials.make_token(run, signed_in_id(visitor), label, now)
+            token, secret = sessions_and_tokens.make_token(run, signed_in_id(visitor), label, now)
             audit_log.append(run, visitor, "made a token", now, {"token": token.id, "label": token.label})
             return token, secret
 
     def tokens(self, visitor: Visitor) -> list[Token]:
         """Return one's own tokens."""
         with self._store.reading() as run:
-            return credentials.list_tokens(run, signed_in_id(visitor))
+            return sessions_and_tokens.list_tokens(run, signed_in_id(visitor))
 
     def revoke(self, visitor: Visitor, token: str) -> None:
         """Revoke a token of one's own."""
         now = self._clock()
         with self._store.writing() as run:
-            credentials.revoke_token(run, signed_in_id(visitor), token, now)
+            sessions_and_tokens.revoke_token(run, signed_in_id(visitor), token, now)
             audit_log.append(run, visitor, "revoked a token", now, {"token": token})
 
     def get(self, person: str) -> Account:
@@ -234,8 +234,8 @@ def _shut_out(
     if curator.disabled or curator.invited:
         raise NotSignedInError("you are shut out yourself", remedy="ask a curator")
     _update(run, person, **changes)
-    credentials.end_sessions(run, person)
-    credentials.revoke_tokens(run, person, now)
+    sessions_and_tokens.end_sessions(run, person)
+    sessions_and_tokens.revoke_tokens(run, person, now)
     run.execute(invitations.update().where(invitations.c.person == person).values(used=now))
     audit_log.append(run, visitor, deed, now, {"person": account.name})
 

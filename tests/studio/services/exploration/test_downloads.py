@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headcount.errors import DataError
-from headcount.releases.folder_files import folder_digest
+from headcount.releases.folder_integrity import folder_digest
 from headcount.releases.release import load
 from headcount.studio.services.exploration.downloads import csv_of, parquet_of, zip_of
 from tests.reports.conftest import make

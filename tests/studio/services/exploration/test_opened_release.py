@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from headcount.errors import DataError
-from headcount.releases.folder_files import folder_digest
+from headcount.releases.folder_integrity import folder_digest
 from headcount.releases.release import load
 from headcount.studio.services.exploration import opened_release
 from headcount.studio.services.exploration.opened_release import ReleaseCache

@@ -33,7 +33,7 @@ from headcount.events.sources.files.packed_store import (
     refuse_existing_store,
 )
 from headcount.events.sources.source import assumptions_of
-from headcount.releases.folder_files import move_into_place
+from headcount.releases.folder_integrity import move_into_place
 
 _HEADER = 128
 

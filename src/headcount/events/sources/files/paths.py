@@ -23,7 +23,7 @@ import pyarrow.fs as pafs
 from headcount.errors import DataError, SurroundingsError, UsageError
 from headcount.events.sources.files.formats import format_from_name, reading
 from headcount.events.sources.files.packed_store import DESCRIPTION, is_store
-from headcount.releases.folder_files import refuse_special
+from headcount.releases.folder_integrity import refuse_special
 
 
 def files_at(paths: Sequence[str]) -> tuple[pafs.FileSystem, list[str]]:

@@ -2,7 +2,7 @@
 
 A claim says in our words what the paper says and where, on which of its data sets, and by which rule of
 :mod:`headcount.lab.replicate.claims.rules` it is judged. The file also says which charts each section of the page
-has (:mod:`headcount.lab.replicate.pages.charts`).
+has (:mod:`headcount.lab.replicate.pages.chart_declarations`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from headcount.errors import DataError
 from headcount.lab.datasets.by_name import Dataset, Kind
 from headcount.lab.replicate.claims.rules import NotInTheText, Rule
-from headcount.lab.replicate.pages.charts import Picture, Pictures, drawn
+from headcount.lab.replicate.pages.chart_declarations import Picture, Pictures, drawn
 
 ALL = "all"
 """The name under which comparisons between data sets are judged; no data are loaded for it."""

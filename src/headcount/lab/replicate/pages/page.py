@@ -10,7 +10,7 @@ from typing import Any
 from headcount.lab.replicate.all_papers import AllReproductions
 from headcount.lab.replicate.claims.claims import ALL, Claim, Section
 from headcount.lab.replicate.claims.verdicts import WORDS, Verdict
-from headcount.lab.replicate.pages.charts import Picture
+from headcount.lab.replicate.pages.chart_declarations import Picture
 from headcount.lab.replicate.paper import Paper, Reproduction
 from headcount.lab.replicate.results import Estimate
 from headcount.reports.lab.comparison import SUBTITLE

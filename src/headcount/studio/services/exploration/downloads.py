@@ -17,7 +17,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from headcount.errors import DataError
-from headcount.releases.folder_files import digest_of
+from headcount.releases.folder_integrity import digest_of
 from headcount.reports.write import flat
 
 _FORMULA = r"^[=+\-@\t\r\n]"

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from headcount.errors import DataError, UnknownNameError
 from headcount.methods.recommender.recommender import NeighbourModel
 from headcount.methods.tags.recommend import ReleasedModel
-from headcount.releases.folder_files import folder_digest
+from headcount.releases.folder_integrity import folder_digest
 from headcount.releases.release import Release, load
 from headcount.releases.top_k import match_context
 from headcount.studio.services.exploration.table_search import Labels, Names, SearchableTable, SingleFlight

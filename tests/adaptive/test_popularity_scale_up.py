@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headcount.adaptive.activity_histogram import EstimatedActivity
-from headcount.adaptive.class_scale_up import ReleasedProfile, assign_popularity_classes, fit_ratios
+from headcount.adaptive.popularity_scale_up import ReleasedProfile, assign_popularity_classes, fit_ratios
 from headcount.adaptive.scale_up import Norm, weights
 from headcount.bounds.counts.activity_histogram import UPPER_ENDS
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headcount.bounds import Bounded
 from headcount.bounds.bounded import SEAL, Sensitivity
-from headcount.bounds.counts.sparse_user_counts import (
+from headcount.bounds.counts.users_per_column import (
     SparseCounts,
     SparseScored,
     UsersPerColumn,

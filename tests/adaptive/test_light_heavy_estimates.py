@@ -15,7 +15,7 @@ from headcount._internal.arrays import Floats, Integers
 from headcount.accounting.noise_distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from headcount.adaptive.activity_histogram import EstimatedActivity, UserEstimates
 from headcount.adaptive.intervals import estimate_counts
-from headcount.adaptive.light_heavy import choose_ratios, fit_shrinkage
+from headcount.adaptive.light_heavy_estimates import choose_ratios, fit_shrinkage
 from headcount.adaptive.posterior import NoisyPair, Posterior, blocks
 from headcount.adaptive.scale_up import Norm, scale_up, weights
 
@@ -184,7 +184,7 @@ def test_the_largest_counts_are_of_both_groups_wherever_they_are(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Heavy users' records, a tenth of which is weighed, are scaled up before counts are compared."""
-    monkeypatch.setattr("headcount.adaptive.light_heavy.blocks", lambda size: blocks(size, block))
+    monkeypatch.setattr("headcount.adaptive.light_heavy_estimates.blocks", lambda size: blocks(size, block))
     activity = EstimatedActivity(np.array([2.0, 40.0]), np.array([500.0, 100.0]))
     light = np.array([0.0, 300.0, 20.0, 180.0, 500.0, 0.0, 0.0])
     heavy = np.array([0.0, 100.0, 190.0, 0.0, 0.0, 60.0, 50.0])

@@ -11,8 +11,8 @@ from headcount._internal.arrays import Draws, Integers
 from headcount.bounds import draws
 from headcount.bounds.bound import VectorBound, check_limit
 from headcount.bounds.bounded import Bounded, Sensitivity
+from headcount.bounds.engine_interface import CollectedRows, Passes
 from headcount.bounds.kernels.draws import user_keys
-from headcount.bounds.passes import CollectedRows, Passes
 from headcount.errors import UsageError, param
 from headcount.events.encode.id_table import Ids
 from headcount.events.encode.passes import EncodedLog, Reading

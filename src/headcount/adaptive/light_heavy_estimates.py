@@ -5,8 +5,8 @@ segments of the catalogue with similar counts (:mod:`headcount.adaptive.catalogu
 both tables at once (:mod:`headcount.adaptive.empirical_bayes`). Posterior means need not sum to the sums of noisy
 counts, though noise cancels in a sum: so they are calibrated to the totals that the noisy sums and the released
 activity agree on. The heavy table is then scaled up: by what was measured of popularity classes
-(:mod:`headcount.adaptive.class_scale_up`), or by a model alone (:mod:`headcount.adaptive.scale_up`). Counts and
-intervals follow in :mod:`headcount.adaptive.intervals`.
+(:mod:`headcount.adaptive.popularity_scale_up`), or by a model alone (:mod:`headcount.adaptive.scale_up`). Counts
+and intervals follow in :mod:`headcount.adaptive.intervals`.
 
 Only released numbers are used.
 """
@@ -23,8 +23,8 @@ from headcount._internal.arrays import Bytes, Floats, Integers
 from headcount.accounting.noise_distributions import NoiseDistribution
 from headcount.adaptive.activity_histogram import EstimatedActivity, UserEstimates
 from headcount.adaptive.catalogue_smoothing import group_by_level
-from headcount.adaptive.class_scale_up import ReleasedProfile, assign_popularity_classes, fit_ratios
 from headcount.adaptive.empirical_bayes import Shrinkage, fit_priors
+from headcount.adaptive.popularity_scale_up import ReleasedProfile, assign_popularity_classes, fit_ratios
 from headcount.adaptive.posterior import BLOCK, NoisyPair, Posterior, blocks
 from headcount.adaptive.priors import PRIORS, Priors
 from headcount.adaptive.scale_up import (

@@ -20,8 +20,8 @@ from headcount.ledger import Charge, Issued, Ledger, Reservation
 from headcount.ledger.accounts import account_of
 from headcount.ledger.balances import BalanceKey, BalanceRequest, DatasetBalances
 from headcount.ledger.composition import Budget
+from headcount.ledger.event_time_windows import Clock, Span, Windows
 from headcount.ledger.journal.entries import Entry
-from headcount.ledger.windows import Clock, Span, Windows
 from tests.support import ledger_stores
 from tests.support.ledger_stores import NewPlace, cost
 

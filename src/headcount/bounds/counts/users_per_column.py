@@ -15,10 +15,10 @@ from headcount._internal.arrays import Codes
 from headcount.bounds.bound import Bound, CountTable, columns_of
 from headcount.bounds.bounded import MAX_GAP, SEAL, Bounded, Sensitivity
 from headcount.bounds.counts.count_bound import column_width, modes_of
-from headcount.bounds.counts.kernels import sparse_user_counts as kernels
+from headcount.bounds.counts.kernels import users_per_column as kernels
+from headcount.bounds.engine_interface import Passes
 from headcount.bounds.kernels.grouping import UserRange
 from headcount.bounds.kernels.histories import Modes
-from headcount.bounds.passes import Passes
 from headcount.events.log import EventLog
 
 _FIRST_SLOTS = 1 << 10

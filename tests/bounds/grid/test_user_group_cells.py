@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headcount.bounds import Bounded, Sensitivity, draws
-from headcount.bounds.grid.group_cells import GroupCells
+from headcount.bounds.grid.user_group_cells import GroupCells
 from headcount.engines.local.engine import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.grid import Grid

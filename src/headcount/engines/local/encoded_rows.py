@@ -10,8 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount._internal.arrays import Codes
+from headcount.bounds.engine_interface import CollectedRows, Progress, SortedRows, silent
 from headcount.bounds.kernels import sort_rows
-from headcount.bounds.passes import CollectedRows, Progress, SortedRows, silent
 from headcount.events.encode.passes import CodedBatch, EncodedLog
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from headcount.errors import HeadcountError, RefusedError
 from headcount.ledger import Charge, Issued, Reservation
-from headcount.ledger.windows import Clock, Span
+from headcount.ledger.event_time_windows import Clock, Span
 from headcount.studio.jobs.ipc import CancellationGate, ServerPipe, TaskMessage
 from headcount.studio.jobs.tasks import JOB_TASKS, QUICK_TASKS
 from headcount.studio.studio import Studio
@@ -126,7 +126,9 @@ def test_what_ones_own_job_gave_back_counts_when_it_is_shown(desk: Studio) -> No
 def test_a_refusal_of_the_ledger_is_reported_in_fixed_words(desk: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others may be charged between the two checks: the ledger is never overspent, and its words are kept back."""
     _reserve(desk, "bob", Charge(Decimal("2.9")))
-    monkeypatch.setattr("headcount.studio.jobs.analyst_budget.AnalystCharging.preview_charge", lambda *_: None)
+    monkeypatch.setattr(
+        "headcount.studio.jobs.analyst_account_view.AnalystCharging.preview_charge", lambda *_: None
+    )
     refused = _answer(desk, "release", "1")
     assert "this could not be charged" in refused
     assert "2.9" not in refused

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from headcount.bounds import CountTable
-from headcount.bounds.counts.kernels import sparse_user_counts as people_kernels
-from headcount.bounds.counts.sparse_user_counts import UsersPerColumn, UserTable, merge_tables
+from headcount.bounds.counts.kernels import users_per_column as people_kernels
+from headcount.bounds.counts.users_per_column import UsersPerColumn, UserTable, merge_tables
 from headcount.engines.local.engine import LocalEngine
 from headcount.engines.local.pack import pack
 from headcount.events.catalogue import Catalogue

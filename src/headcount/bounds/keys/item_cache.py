@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from headcount._internal.arrays import Draws, Flags, Integers
 from headcount.bounds import draws
+from headcount.bounds.engine_interface import CollectedRows, Passes
 from headcount.bounds.kernels.draws import user_keys
-from headcount.bounds.passes import CollectedRows, Passes
 from headcount.events.encode.cells import GivenItems
 from headcount.events.encode.id_table import Ids
 from headcount.events.encode.passes import EncodedLog, Reading

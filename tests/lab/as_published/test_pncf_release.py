@@ -12,7 +12,7 @@ from headcount.accounting.budget import Grant
 from headcount.accounting.guarantee import Standing
 from headcount.errors import GrantError, UsageError
 from headcount.events.log import EventLog
-from headcount.lab.as_published.pncf_model import PncfPublished
+from headcount.lab.as_published.pncf_release import PncfPublished
 from headcount.lab.recommender import neighbourhood
 from headcount.lab.recommender.candidates import Queries
 from headcount.lab.recommender.neighbourhood import Neighbourhood

@@ -20,7 +20,7 @@ from headcount.lab.audit.adjacent_logs import COLUMNS_CELLS, PAIRED, RELATED, Pa
 from headcount.lab.audit.audit import audit
 from headcount.lab.audit.method_cases import CASES
 from headcount.lab.audit.outcome_sets import MISSING
-from headcount.lab.audit.targets import (
+from headcount.lab.audit.target_registry import (
     BESIDE,
     NAMES,
     ROUNDS,
