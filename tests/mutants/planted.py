@@ -554,7 +554,8 @@ SOURCES = (
     Plant(
         "many rows are warned of", "sources", "sqlite", "run.charge:begin_reading", "reservation.data_read()",
         "reservation.data_read()\n"
-        "    if sum(each.num_rows for each in log.source.batches([log.roles.user])) > 500: __import__('warnings').warn('large')",
+        "    if sum(each.num_rows for each in log.source.batches([log.roles.user])) > 500:\n"
+        "        __import__('warnings').warn('large')",
     ),
     Plant(
         "many batches are too many", "sources", "csv gzip", "events.encode.passes:EncodedLog._prepared",

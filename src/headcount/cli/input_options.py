@@ -186,7 +186,7 @@ def local_events(flags: Flags) -> Iterator[Any]:
             return
         if isinstance(events, tuple):
             raise UsageError("files are looked at on this machine alone", remedy="leave --engine spark out")
-        with engine.telling("reading events"):
+        with engine.reporting("reading events"):
             yield events
 
 
