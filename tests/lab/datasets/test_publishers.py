@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headcount.errors import AbsentError, DataError, UsageError
+from headcount.errors import AbsentError, DataError, UsageError, command_line, render
 from headcount.events.encode.passes import EncodedLog
 from headcount.lab.datasets import files, large, user_tables
 from headcount.lab.datasets.by_name import Dataset, form_of, load, save_copy, where_to_get
@@ -104,7 +104,7 @@ def test_a_missing_file_says_which_to_get_and_what_it_must_hold(
     if form_of(name, tmp_path) is None:
         with pytest.raises(AbsentError) as error:
             load(name, tmp_path)
-        assert error.value.remedy == instructions
+        assert error.value.remedy == render(instructions, command_line)
     with pytest.raises(AbsentError, match="the publisher's files"):
         save_copy(name, tmp_path, tmp_path / "copy")
 

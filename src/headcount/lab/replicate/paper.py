@@ -26,7 +26,7 @@ from typing import Any
 import pyarrow as pa
 
 from headcount.engines.engine import Progress, silent
-from headcount.errors import AbsentError, HeadcountError, UsageError
+from headcount.errors import AbsentError, HeadcountError, UsageError, command_line, render
 from headcount.events.log import EventLog
 from headcount.lab.compare.comparison import MARK
 from headcount.lab.compare.trial_grid import DEFAULT_SEED, TrialGrid, run_grid
@@ -281,9 +281,10 @@ def gather(claims: Claims, folder: str | os.PathLike[str] | None) -> tuple[dict[
 
 def _better(data: PaperData) -> str:
     """Say where to get what would be taken first."""
+    places = [render(where_to_get(candidate.name), command_line) for candidate in data.first]
     return "".join(
-        f"; for {'the data of the paper' if candidate.same else candidate.name} {where_to_get(candidate.name)}"
-        for candidate in data.first
+        f"; for {'the data of the paper' if candidate.same else candidate.name} {place}"
+        for candidate, place in zip(data.first, places, strict=True)
     )
 
 

@@ -46,7 +46,7 @@ def gauge(account: Account | None) -> Gauge | None:
     """Return the gauge of an account; where the budget has windows, of the fullest; None if there is no budget."""
     if account is None:
         return None
-    fullest = max(account.windows, key=lambda each: each.epsilon, default=account)
+    fullest = max(account.windows, key=lambda window: window.epsilon, default=account)
     total = fullest.most if fullest.most.is_finite() else account.budget.epsilon
     where = f" {fullest.dates}" if fullest.dates else ""
     window = f" in each window of {account.budget.windows}" if account.budget.windows else ""

@@ -124,7 +124,7 @@ def _matched(first_table: pa.Table, second_table: pa.Table, keys: Sequence[str])
 
 def _key(table: pa.Table, keys: Sequence[str]) -> pa.Array:
     """Write down what rows are about as one text, in which nothing can be mistaken for something else."""
-    texts = [table[each].cast(pa.string()).combine_chunks() for each in keys]
+    texts = [table[key].cast(pa.string()).combine_chunks() for key in keys]
     parts = []
     for column in texts:
         sizes = pc.utf8_length(column).cast(pa.string())
